@@ -1,0 +1,95 @@
+"""What the pure core needs of the world, one Protocol an adapter. Adapters import this floor and lower, never each other."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import trio
+
+from swarmd.events.envelope import Envelope
+from swarmd.gossip.frames import Frame, Live, Presence
+from swarmd.replica.inputs import Input, Now
+from swarmd.roles.work import Answer, Backend, Request
+from swarmd.vocab.ids import PeerId
+
+Deliver = Callable[[Input], None]
+"""Puts an input into the daemon's inbox. Never blocks and never raises; from a trio task only."""
+
+
+class Clock(Protocol):
+    """Both clocks of the machine."""
+
+    def now(self) -> Now:
+        """One reading."""
+
+    async def sleep_until(self, mono_ms: int) -> None:
+        """Return when the monotonic clock has reached *mono_ms*."""
+
+
+class Store(Protocol):
+    """The event journal. Blocking: the caller decides on which thread."""
+
+    def load(self) -> tuple[Envelope, ...]:
+        """Every event that was appended, in order of appending."""
+
+    def append(self, envelopes: Sequence[Envelope], *, sync: bool) -> None:
+        """Add events; with *sync*, return only when they would survive a power cut. Known ones are ignored.
+
+        Raises OSError if the disk does not take them.
+        """
+
+    def close(self) -> None:
+        """Flush and let go."""
+
+
+class Net(Protocol):
+    """Links to other peers."""
+
+    async def run(
+        self, deliver: Deliver, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Live until cancelled, delivering Heard, PresenceHeard, LiveHeard, Connected, Disconnected and Sync… inputs.
+
+        Reports started once the listening port is bound and the topics are joined.
+        """
+
+    def publish(self, envelopes: Sequence[Envelope]) -> None:
+        """Queue events for the plan topic. Never blocks; when the bounded queue is full the oldest are dropped and
+        counted, since reconciliation repairs."""
+
+    def announce(self, presence: Presence) -> None:
+        """Broadcast presence; only the newest that is waiting is sent."""
+
+    def stream(self, live: Live) -> None:
+        """Broadcast a chunk of running text; dropped when the queue is full."""
+
+    def sync_open(self, session: int, peer: PeerId) -> None:
+        """Open a sync stream to *peer*. `SyncClosed(session)` is delivered if it cannot be opened or ends."""
+
+    def sync_send(self, session: int, frame: Frame) -> None:
+        """Send a frame on an open (or opening) session; unknown sessions are ignored."""
+
+    def sync_close(self, session: int) -> None:
+        """Close the stream of *session* after what was sent; no `SyncClosed` follows."""
+
+    def addresses(self) -> tuple[str, ...]:
+        """Multiaddresses, with peer id, where this peer listens."""
+
+    def counters(self) -> dict[str, int]:
+        """What was dropped or refused, by reason, since the start."""
+
+
+class Llm(Protocol):
+    """One model backend."""
+
+    async def probe(self) -> Backend:
+        """What answers now. Raises `LocalMistake` saying what to do if nothing does."""
+
+    async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
+        """Do *request*; *on_text* gets each piece of new text of `Execute` and `Compose`.
+
+        Raises `RemoteFault` when the model fails, gives up its deadline or answers nonsense after its retries.
+        Cancellation stops the model itself.
+        """
+
+    async def close(self) -> None:
+        """End workers and connections."""

@@ -1,0 +1,48 @@
+"""What people see of a peer and its company."""
+
+from msgspec import Struct
+
+
+class PeerView(Struct, frozen=True, kw_only=True):
+    """Another peer. *seen_ms*: since its last word, milliseconds. *level*: its events equal ours."""
+
+    id: str
+    name: str
+    roles: tuple[str, ...]
+    model: str
+    running: int
+    slots: int
+    version: str
+    connected: bool
+    alive: bool
+    level: bool
+    seen_ms: int
+    clock_offset_ms: int
+
+
+class StatusView(Struct, frozen=True, kw_only=True):
+    """How this peer does. *published*: events, presences and live chunks that it has sent since its start.
+    *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan."""
+
+    id: str
+    name: str
+    version: str
+    swarm: str
+    roles: tuple[str, ...]
+    backend: str
+    model: str
+    tier: str
+    slots: int
+    running: int
+    caught_up: bool
+    peers_connected: int
+    peers_alive: int
+    goals_open: int
+    goals: int
+    events: int
+    digest: str
+    fingerprint: str
+    published: int
+    refused: dict[str, int]
+    clock_offset_ms: int
+    uptime_ms: int

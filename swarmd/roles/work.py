@@ -1,0 +1,106 @@
+"""What roles ask of a model, and what they get back. A backend turns each request into prompts of its own."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from swarmd.events.kinds import Subgoal, Usage
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where in a goal the work lies. *path*: titles from below the goal down to, and without, the task.
+    *siblings*: titles of the other parts of the same split."""
+
+    goal: str
+    path: tuple[str, ...] = ()
+    title: str
+    detail: str = ""
+    siblings: tuple[str, ...] = ()
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the task is the goal itself."""
+        return not self.path and self.title == self.goal
+
+
+class Propose(Struct, frozen=True, kw_only=True):
+    """Split the task by *strategy* into at most *children_max* subgoals. With *leaves_only* every one is a leaf.
+    *previous* and *critiques*: a split of another peer to be polished."""
+
+    place: Place
+    strategy: str
+    children_max: int
+    leaves_only: bool
+    previous: tuple[Subgoal, ...] = ()
+    critiques: tuple[str, ...] = ()
+
+
+class Judge(Struct, frozen=True, kw_only=True):
+    """Mark a split of the task."""
+
+    place: Place
+    subgoals: tuple[Subgoal, ...]
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Finished work that other work rests on. *status* is that of its task."""
+
+    title: str
+    text: str
+    status: Literal["done", "failed"] = "done"
+
+
+class Execute(Struct, frozen=True, kw_only=True):
+    """Do a leaf: write its finished text. *inputs*: results of the siblings that it waits for."""
+
+    place: Place
+    inputs: tuple[Part, ...] = ()
+
+
+class Compose(Struct, frozen=True, kw_only=True):
+    """Write an inner task's text from its *parts*, in order."""
+
+    place: Place
+    parts: tuple[Part, ...]
+
+
+Request: TypeAlias = Propose | Judge | Execute | Compose
+
+
+class Split(Struct, frozen=True, kw_only=True):
+    """Answer to `Propose`. No subgoals: the task is best done whole."""
+
+    subgoals: tuple[Subgoal, ...]
+    model: str
+    usage: Usage = Usage()
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """Answer to `Judge`: marks 0..1, None where this model cannot tell, and a one-line critique."""
+
+    specific: float | None
+    disjoint: float | None
+    covering: float | None
+    critique: str = ""
+    model: str
+    usage: Usage = Usage()
+
+
+class Text(Struct, frozen=True, kw_only=True):
+    """Answer to `Execute` and `Compose`."""
+
+    text: str
+    model: str
+    usage: Usage = Usage()
+
+
+Answer: TypeAlias = Split | Judgement | Text
+
+
+class Backend(Struct, frozen=True, kw_only=True):
+    """A model that answers now. *slots*: requests it serves at once. *tier*: what may be expected of it."""
+
+    name: Literal["ollama", "embedded", "scripted"]
+    model: str
+    tier: Literal["tiny", "small", "good"]
+    slots: int = 1

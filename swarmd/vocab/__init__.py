@@ -1,0 +1,1 @@
+"""Words that every floor speaks: ids, clocks, limits, faults, clean text. Imports nothing of swarmd."""

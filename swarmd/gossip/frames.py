@@ -52,13 +52,14 @@ class Live(Struct, frozen=True, kw_only=True):
 
 
 class Bound(Struct, frozen=True, array_like=True, order=True):
-    """A place in a goal's events, which lie in order of stamp, then id. *prefix* is the beginning of an id, in hex."""
+    """A place in a group's events, which lie in order of stamp, then id: before every event whose stamp is later, or equal
+    with an id that sorts at or after *prefix*."""
 
     hlc: _Stamp
-    prefix: Annotated[str, Meta(max_length=64, pattern="^[0-9a-f]*$")] = ""
+    prefix: Annotated[str, Meta(max_length=65, pattern="^[0-9a-f]*$")] = ""  # an id and one digit: just after it
 
 
-LAST = Bound(HLC_MAX, "g")  # after every event; "g" sorts after every hex digit and is never sent
+FIRST = Bound(0)
 
 
 class GroupSummary(Struct, frozen=True, array_like=True):
@@ -70,27 +71,28 @@ class GroupSummary(Struct, frozen=True, array_like=True):
 
 
 class Range(Struct, frozen=True, array_like=True):
-    """One range of a group, from the previous range's *upper* (or the beginning) up to, and without, *upper* (None: the
-    end). Either its *fingerprint*, or the 16-byte *ids* of all its events, or neither: nothing to say of it."""
+    """The events of a group in [*lower*, *upper*): either their *fingerprint*, or the 16-byte beginnings of all their ids."""
 
-    upper: Bound | None
+    lower: Bound
+    upper: Bound
     fingerprint: _Bytes16 | None = None
-    ids: Annotated[tuple[_Bytes16, ...], Meta(max_length=limits.FRAME_IDS_MAX)] | None = None
+    ids: Annotated[tuple[_Bytes16, ...], Meta(max_length=limits.FRAME_IDS_MAX)] = ()
 
 
 class Summary(Struct, frozen=True, tag="summary/1"):
-    """First frame of both sides. The initiator's is empty; the responder's lists its groups. *horizon*: stamps beyond
-    which this side takes nothing, since they are too far ahead of its clock."""
+    """First frame of both sides. The initiator's names no groups; the responder's lists all that it has. *horizon*: stamps
+    beyond which this side takes nothing, since they are too far ahead of its clock."""
 
+    horizon: _Stamp
     groups: Annotated[tuple[GroupSummary, ...], Meta(max_length=limits.FRAME_IDS_MAX)] = ()
-    horizon: _Stamp = HLC_MAX
 
 
 class Ranges(Struct, frozen=True, tag="ranges/1"):
-    """Ranges of one group, to be compared."""
+    """Ranges of one group. The initiator sends fingerprints; the responder says nothing of those that are equal, and of each
+    other one either sends all ids or the fingerprints of its parts."""
 
     group: _Group
-    ranges: Annotated[tuple[Range, ...], Meta(max_length=1_024)]
+    ranges: Annotated[tuple[Range, ...], Meta(max_length=limits.RANGES_MAX)]
 
 
 class Pull(Struct, frozen=True, tag="pull/1"):
@@ -98,7 +100,7 @@ class Pull(Struct, frozen=True, tag="pull/1"):
 
     group: _Group
     lower: Bound
-    upper: Bound | None
+    upper: Bound
 
 
 class Want(Struct, frozen=True, tag="want/1"):
@@ -116,7 +118,7 @@ class Give(Struct, frozen=True, tag="give/1"):
 
 
 class Done(Struct, frozen=True, tag="done/1"):
-    """Nothing further to compare, or a `Give` of the initiator was taken in."""
+    """The responder has taken in a `Give`."""
 
 
 Frame: TypeAlias = Summary | Ranges | Pull | Want | Give | Done

@@ -20,7 +20,6 @@ ATTEMPT_MAX = 1_000
 CHILDREN_MAX = 12  # a person keeps about seven in view; over twelve is a list, not a split
 DEPTH_MAX = 8
 TASKS_MAX = 2_000
-PROPOSALS_PER_TASK_MAX = 64  # competing splits kept per task and author group; strategies times polishing generations
 
 # --- one peer ------------------------------------------------------------------------------------------------------
 DRIFT_MS_MAX = 24 * 3_600_000  # a wrong time zone is off by 14 h at most; a day ahead is no synchronised clock
@@ -34,6 +33,7 @@ PENDING_PER_AUTHOR_MAX = 1_000  # events of an author whose membership is not kn
 # --- between two peers ---------------------------------------------------------------------------------------------
 FRAME_BYTES_MAX = 512 * 1024  # one sync frame: two of the largest envelopes
 FRAME_IDS_MAX = 4_096  # 16-byte ids named in one frame
+RANGES_MAX = 1_024  # ranges in one frame: 64 that were asked about, each cut into 16
 SESSIONS_MAX = 16  # sync sessions at once; a home has fewer peers than that to catch up at the same time
 
 # --- control socket ------------------------------------------------------------------------------------------------

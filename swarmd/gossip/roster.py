@@ -1,0 +1,61 @@
+"""Who is there, by their own word and our own ears. Liveness is judged on this machine's monotonic clock only."""
+
+import statistics
+from dataclasses import dataclass
+
+from swarmd.gossip.frames import Presence
+from swarmd.vocab import limits
+from swarmd.vocab.ids import PeerId
+
+_MISSES = 3  # presences that may be lost in a row before a peer counts as gone
+
+
+@dataclass(slots=True)
+class Seen:
+    """A peer's last word. *offset_ms*: its wall clock less ours when it came. *connected*: a link is up."""
+
+    presence: Presence
+    mono_ms: int
+    offset_ms: int
+
+
+class Roster:
+    """All peers that were heard since the start, oldest word dropped first over the limit."""
+
+    def __init__(self, presence_ms: int) -> None:
+        """*presence_ms*: how often peers announce themselves."""
+        self.suspect_ms = presence_ms * _MISSES + presence_ms // 2
+        self.seen: dict[PeerId, Seen] = {}
+        self.connected: set[PeerId] = set()
+
+    def hear(self, peer: PeerId, presence: Presence, wall_ms: int, mono_ms: int) -> Presence | None:
+        """Note a peer's word; returns its previous one."""
+        before = self.seen.pop(peer, None)
+        if len(self.seen) >= limits.PEERS_MAX:
+            self.seen.pop(next(iter(self.seen)))
+        self.seen[peer] = Seen(presence, mono_ms, presence.wall_ms - wall_ms)
+        return before.presence if before else None
+
+    def alive(self, mono_ms: int) -> dict[PeerId, Presence]:
+        """Peers that have spoken lately and not said goodbye."""
+        return {
+            peer: seen.presence
+            for peer, seen in sorted(self.seen.items())
+            if mono_ms - seen.mono_ms <= self.suspect_ms and not seen.presence.leaving
+        }
+
+    def with_role(self, role: str, mono_ms: int) -> list[PeerId]:
+        """Live peers that hold *role*, in order of id."""
+        return [peer for peer, presence in self.alive(mono_ms).items() if role in presence.roles]
+
+    def offset_ms(self, wall_ms: int, mono_ms: int) -> int:
+        """How far this machine's clock must be moved to agree with the swarm's median clock.
+
+        A clock from before the first release is certainly wrong and has no say; the lower median keeps two
+        machines that disagree from chasing each other into the future.
+        """
+        votes = [seen.offset_ms for peer, seen in self.seen.items() if mono_ms - seen.mono_ms <= self.suspect_ms]
+        votes = [offset for offset in votes if wall_ms + offset >= limits.PLAUSIBLE_MS_MIN]
+        if wall_ms >= limits.PLAUSIBLE_MS_MIN:
+            votes.append(0)
+        return statistics.median_low(votes) if votes else 0

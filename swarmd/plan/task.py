@@ -1,0 +1,119 @@
+"""One task: what has been said of it, in any order, and where it stands in the accepted tree once it is part of it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from swarmd.events.kinds import Claim, Nomination, Promise, Proposal, Result, Score, Vote
+from swarmd.plan.ballot import Acceptance, BallotBook
+from swarmd.plan.claims import counting, holder
+from swarmd.vocab.hlc import Hlc
+from swarmd.vocab.ids import EventId, PeerId, TaskId
+
+TaskEvent = Proposal | Score | Promise | Nomination | Vote | Claim | Result
+
+State = Literal[
+    "open",  # waits for a split to be accepted
+    "split",  # has parts, of which some are unfinished
+    "ready",  # can be worked: a leaf, or an inner task whose parts are finished
+    "done",
+    "failed",
+]
+
+
+@dataclass(slots=True)
+class TaskBook:
+    """Everything said of a task. Holds events even before the task is part of the tree: a child may be early."""
+
+    ballots: BallotBook
+    proposals: dict[EventId, Proposal] = field(default_factory=dict)
+    scores: dict[EventId, dict[PeerId, tuple[int, EventId, Score]]] = field(default_factory=dict)
+    claims: dict[EventId, Claim] = field(default_factory=dict)
+    results: dict[EventId, Result] = field(default_factory=dict)
+
+    def add(self, identifier: EventId, event: TaskEvent) -> None:
+        """Take in one event of this task."""
+        match event:
+            case Proposal():
+                self.proposals[identifier] = event
+            case Score():
+                marks = self.scores.setdefault(event.proposal, {})
+                entry = (event.hlc, identifier, event)
+                if event.author not in marks or entry[:2] < marks[event.author][:2]:
+                    marks[event.author] = entry  # a scorer's first word counts
+            case Claim():
+                self.claims[identifier] = event
+            case Result():
+                self.results[identifier] = event
+            case _:
+                self.ballots.add(identifier, event)
+
+    def marks(self, proposal: EventId, members: tuple[PeerId, ...]) -> dict[PeerId, float]:
+        """The electorate's marks of *proposal*, 0..1."""
+        given = self.scores.get(proposal, {})
+        return {peer: given[peer][2].mark for peer in members if peer in given}
+
+    def mean(self, proposal: EventId, members: tuple[PeerId, ...]) -> float | None:
+        """The mean mark of *proposal*, None while nobody of the electorate has scored it."""
+        marks = self.marks(proposal, members)
+        return sum(marks.values()) / len(marks) if marks else None
+
+    def generation(self, proposal: EventId) -> int:
+        """How many times *proposal* has been polished from its first ancestor that is known."""
+        seen = {proposal}
+        while (parent := self.proposals[proposal].refines) in self.proposals and parent not in seen:
+            assert parent is not None
+            seen.add(parent)
+            proposal = parent
+        return len(seen) - 1
+
+    def refined(self) -> set[EventId]:
+        """Proposals that some other proposal polishes."""
+        return {p.refines for p in self.proposals.values() if p.refines is not None}
+
+
+@dataclass(slots=True)
+class Task:
+    """A task of the accepted tree. *after*: earlier siblings it waits for. *budget*: how many tasks it may still grow to,
+    itself included. *born*: stamp of the acceptance that made it."""
+
+    id: TaskId
+    parent: TaskId | None
+    title: str
+    detail: str
+    depth: int
+    leaf: bool
+    budget: int
+    born: Hlc
+    after: tuple[TaskId, ...] = ()
+    accepted: Acceptance | None = None
+    children: tuple[TaskId, ...] = ()
+    state: State = "open"
+
+    @property
+    def finished(self) -> bool:
+        """Done or failed."""
+        return self.state in ("done", "failed")
+
+
+def result_of(book: TaskBook) -> EventId | None:
+    """The result that counts."""
+    return counting(book.results, book.claims)
+
+
+def holder_of(task: Task, book: TaskBook) -> EventId | None:
+    """The claim that holds the task, whether or not it has a result."""
+    return holder(book.claims, task.born)
+
+
+def attempts_failed(book: TaskBook) -> int:
+    """The highest attempt that ended in a failed result that its claim backs; 0 if none."""
+    return max(
+        (
+            result.attempt
+            for result in book.results.values()
+            if result.status == "failed"
+            and (claim := book.claims.get(result.claim)) is not None
+            and (claim.author, claim.attempt) == (result.author, result.attempt)
+        ),
+        default=0,
+    )

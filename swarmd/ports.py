@@ -21,9 +21,6 @@ class Clock(Protocol):
     def now(self) -> Now:
         """One reading."""
 
-    async def sleep_until(self, mono_ms: int) -> None:
-        """Return when the monotonic clock has reached *mono_ms*."""
-
 
 class Store(Protocol):
     """The event journal. Blocking: the caller decides on which thread."""

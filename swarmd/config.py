@@ -19,7 +19,7 @@ from swarmd.vocab.faults import LocalMistake
 from swarmd.vocab.text import is_safe
 
 Role: TypeAlias = Literal["decomposer", "scorer", "executor"]
-_Path: TypeAlias = Annotated[str, Meta(pattern="^(/.*)?$", description="an absolute path")]
+_Path: TypeAlias = Annotated[str, Meta(pattern=r"^(/.*)?\Z", description="an absolute path")]
 _Switch: TypeAlias = Annotated[bool, Meta(description="true or false")]
 _Seconds: TypeAlias = Annotated[float, Meta(ge=0.05, le=3_600, description="seconds from 0.05 to 3600")]
 
@@ -29,7 +29,7 @@ class Control(Struct, frozen=True, kw_only=True):
 
     socket: _Path = ""
     socket_mode: Annotated[
-        str, Meta(pattern="^0?[0-7]{3}$", description='file permissions in octal digits, such as "0660"')
+        str, Meta(pattern=r"^0?[0-7]{3}\Z", description='file permissions in octal digits, such as "0660"')
     ] = "0660"
 
     @property
@@ -69,7 +69,7 @@ class Model(Struct, frozen=True, kw_only=True):
     host: Annotated[str, Meta(description="an address such as http://192.168.1.7:11434")] = "http://127.0.0.1:11434"
     name: Annotated[
         str,
-        Meta(max_length=limits.MODEL_BYTES_MAX, pattern=r"^[\w./:@-]*$", description="a model's name such as qwen3:4b"),
+        Meta(max_length=limits.MODEL_BYTES_MAX, pattern=r"^[\w./:@-]*\Z", description="a model's name such as qwen3:4b"),
     ] = ""
     threads: Annotated[int, Meta(ge=0, le=256, description="a number from 0 to 256")] = 0
     delay_ms: Annotated[int, Meta(ge=0, le=600_000, description="milliseconds from 0 to 600000")] = 50

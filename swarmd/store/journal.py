@@ -63,7 +63,7 @@ class Journal:
         self.path = path
         self.skipped = 0
         self._turn = threading.Lock()
-        self._lag = False  # whether something was appended since the disk last had everything
+        self._lag = True  # whether events may wait in the system's cache; a killed predecessor may have left some
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _lock_directory(path.parent, path.with_suffix(".lock"))
         try:
@@ -89,10 +89,10 @@ class Journal:
         """
         rows = [(bytes.fromhex(envelope.id), envelope.payload, envelope.signature) for envelope in envelopes]
         with self._turn, self._disk_errors():
-            # In WAL mode FULL makes every COMMIT fsync the log before it returns, and with it all earlier commits;
-            # NORMAL writes the log (so a kill loses nothing) and fsyncs at checkpoints only. SQLite fsyncs the
-            # directory when it makes the log. (sqlite.org/pragma.html#pragma_synchronous, sqlite.org/wal.html;
-            # test_a_synced_append_reaches_the_disk watches the system calls.)
+            # In WAL mode FULL makes every COMMIT fdatasync the log before it returns, and with it all earlier commits;
+            # NORMAL hands the log to the system (so that a kill loses nothing) and syncs at checkpoints only. SQLite
+            # syncs the directory when it makes the log. (sqlite.org/pragma.html#pragma_synchronous and
+            # sqlite.org/wal.html; strace shows the same of 3.40.) Beyond that the drive must keep its own word.
             self._db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             changes = self._db.total_changes
@@ -103,7 +103,7 @@ class Journal:
                 self._lag = self._lag or changed
                 return
             if not changed and self._lag:
-                # All were known, so the commit was empty and fsynced nothing; a checkpoint fsyncs log and database.
+                # All were known, so the commit was empty and synced nothing; a checkpoint syncs log and database.
                 self._db.execute("PRAGMA wal_checkpoint(FULL)")
             self._lag = False
 

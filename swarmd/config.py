@@ -69,7 +69,7 @@ class Model(Struct, frozen=True, kw_only=True):
     host: Annotated[str, Meta(description="an address such as http://192.168.1.7:11434")] = "http://127.0.0.1:11434"
     name: Annotated[
         str,
-        Meta(max_length=limits.MODEL_BYTES_MAX, pattern=r"^[\w./:@-]*\Z", description="a model's name such as qwen3:4b"),
+        Meta(pattern=r"^[\w./:@-]*\Z", max_length=limits.MODEL_BYTES_MAX, description="a model such as qwen3:4b"),
     ] = ""
     threads: Annotated[int, Meta(ge=0, le=256, description="a number from 0 to 256")] = 0
     delay_ms: Annotated[int, Meta(ge=0, le=600_000, description="milliseconds from 0 to 600000")] = 50

@@ -162,7 +162,12 @@ presences = st.builds(
     leaving=st.booleans(),
 )
 lives = st.builds(
-    frames.Live, goal=digests, task=digests, claim=digests, offset=st.integers(0, 2**40), text=page(limits.LIVE_BYTES_MAX)
+    frames.Live,
+    goal=digests,
+    task=digests,
+    claim=digests,
+    offset=st.integers(0, 2**40),
+    text=page(limits.LIVE_BYTES_MAX),
 )
 ids16 = st.binary(min_size=16, max_size=16)
 bounds = st.builds(frames.Bound, hlc=stamps, prefix=st.text("0123456789abcdef", max_size=64))
@@ -196,13 +201,12 @@ frames_of_sync = st.one_of(
 )
 
 # whatever msgpack can say
-leaves = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=8) | st.binary(max_size=40)
-)
+numbers = st.integers(-(2**63), 2**64 - 1) | st.floats()
+leaves = st.none() | st.booleans() | numbers | st.text(max_size=8) | st.binary(max_size=40)
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
 )
-FIELDS = sorted({field for kind in (*FACTS, frames.Presence, frames.Live) for field in kind.__struct_fields__} | {"kind"})
+FIELDS = sorted({field for kind in (*FACTS, frames.Presence, frames.Live) for field in kind.__struct_fields__})
 TAGS = [kind.__struct_config__.tag for kind in FACTS]
 
 

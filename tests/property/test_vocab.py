@@ -11,8 +11,11 @@ from swarmd.vocab.text import clean, cut, is_safe
 
 # all of Unicode, surrogates too, with a taste for what terminals, lines and normal forms are made of
 tricky = st.sampled_from(
-    [*"\x1b[]0;m\x07\\\x9b\x90\x85\r\n\t \x00\x7f\u2028\u2029\u202e\u2066\u061c\u200d\ufeff\ud800\udfff", "\r\n", "\x1b[31m"]
-    + ["e", "\u0301", "\u0327", "\u1100", "\u1161", "\u11a8", "\u0344", "\u2000", "\u3000", "\u00a0", "\U0001d15e", "👩‍🚀"]
+    [
+        *"\x1b[]0;m\x07\\\x9b\x90\x85\r\n\t \x00\x7f\u2028\u2029\u202e\u2066\u061c\u200d\ufeff\ud800\udfff",
+        *("\r\n", "\x1b[31m", "👩‍🚀"),
+        *"e\u0301\u0327\u1100\u1161\u11a8\u0344\u2000\u3000\u00a0\U0001d15e",
+    ]
 )
 text = st.lists(tricky | st.characters(), max_size=30).map("".join)
 sizes = st.integers(0, 80)

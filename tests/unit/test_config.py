@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,14 +30,15 @@ def test_the_example_holds_every_key_at_its_default() -> None:
     text = EXAMPLE.read_text()
     assert load([("config.toml", text)], {}) == Config()
     table = tomllib.loads(text)
-    written = {(key,) for key, value in table.items() if not isinstance(value, dict)}
-    written |= {(section, key) for section, value in table.items() if isinstance(value, dict) for key in value}
+    written: set[tuple[str, ...]] = set()
+    for key, value in table.items():
+        written |= {(key, inner) for inner in value} if isinstance(value, dict) else {(key,)}
     assert written == keys(Config())
 
 
 def test_the_example_explains_every_key() -> None:
     lines = EXAMPLE.read_text().splitlines()
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if re.match(r"\w+ =", line):
             assert before.startswith("#"), line
 

@@ -68,7 +68,7 @@ def test_events_come_back_in_order_of_appending_and_once(journal: Journal) -> No
 def test_every_acknowledged_event_survives_kill_at_any_instant(path: Path) -> None:
     rng = random.Random(4711)
     acknowledged: set[int] = set()
-    for _ in range(30):
+    for round_ in range(30):
         process = subprocess.Popen(
             [sys.executable, str(APPENDING), str(path), str(max(acknowledged, default=-1) + 1)],
             stdout=subprocess.PIPE,
@@ -76,7 +76,9 @@ def test_every_acknowledged_event_survives_kill_at_any_instant(path: Path) -> No
         )
         assert process.stdout is not None
         with process.stdout:
-            killer = threading.Timer(rng.uniform(0.06, 0.14), process.kill)  # while it opens, or in full swing
+            if round_ % 3:  # in full swing; otherwise perhaps still opening
+                acknowledged.add(int(process.stdout.readline()))
+            killer = threading.Timer(rng.uniform(0, 0.09), process.kill)
             killer.start()
             acknowledged.update(map(int, process.stdout))
         assert process.wait(10) == -signal.SIGKILL
@@ -90,7 +92,7 @@ def test_every_acknowledged_event_survives_kill_at_any_instant(path: Path) -> No
             batches[int(envelope.payload.split(b".")[0])] = batches.get(int(envelope.payload.split(b".")[0]), 0) + 1
         assert acknowledged <= batches.keys()
         assert set(batches.values()) == {3}, "half a batch was kept"
-    assert len(acknowledged) > 30
+    assert len(acknowledged) >= 20
 
 
 def test_duplicates_and_idleness_write_nothing(journal: Journal, path: Path) -> None:

@@ -73,7 +73,12 @@ def test_new_keys_differ() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [TEXT.upper(), TEXT.replace("-", "").replace("swarmdkey1", "swarmd-key-1"), f"  {TEXT}\r\n", TEXT.replace(":", ": ")],
+    [
+        TEXT.upper(),
+        f"  {TEXT}\r\n",
+        TEXT.replace(":", ": "),
+        TEXT.replace("-", "").replace("swarmdkey1", "swarmd-key-1"),
+    ],
 )
 def test_case_dashes_and_spaces_do_not_matter(text: str) -> None:
     assert parse_key(text) == KEY

@@ -91,7 +91,7 @@ def test_every_acknowledged_event_survives_kill_at_any_instant(path: Path) -> No
         for envelope in loaded:
             batches[int(envelope.payload.split(b".")[0])] = batches.get(int(envelope.payload.split(b".")[0]), 0) + 1
         assert acknowledged <= batches.keys()
-        assert set(batches.values()) == {3}, "half a batch was kept"
+        assert set(batches.values()) <= {3}, "half a batch was kept"
     assert len(acknowledged) >= 20
 
 

@@ -80,10 +80,10 @@ class Timing(Struct, frozen=True, kw_only=True):
     for more proposals and scores. *ballot_s*: silence after which the next ballot begins. *settle_ms*: between a claim
     and its first token; about one gossip delay."""
 
-    presence_s: _Seconds = 5.0
-    deliberation_s: _Seconds = 60.0
-    ballot_s: _Seconds = 15.0
-    settle_ms: Annotated[int, Meta(ge=0, le=60_000, description="milliseconds from 0 to 60000")] = 400
+    presence_s: _Seconds = 4.0
+    deliberation_s: _Seconds = 30.0
+    ballot_s: _Seconds = 6.0
+    settle_ms: Annotated[int, Meta(ge=0, le=60_000, description="milliseconds from 0 to 60000")] = 500
 
 
 class Config(Struct, frozen=True, kw_only=True):

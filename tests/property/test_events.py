@@ -170,7 +170,7 @@ lives = st.builds(
     text=page(limits.LIVE_BYTES_MAX),
 )
 ids16 = st.binary(min_size=16, max_size=16)
-bounds = st.builds(frames.Bound, hlc=stamps, prefix=st.text("0123456789abcdef", max_size=64))
+bounds = st.builds(frames.Bound, hlc=stamps, prefix=st.text("0123456789abcdef", max_size=65))
 envelopes = st.builds(Envelope, payload=st.binary(max_size=100), signature=st.binary(max_size=64))
 groups = st.just(SWARM) | digests
 frames_of_sync = st.one_of(
@@ -187,14 +187,15 @@ frames_of_sync = st.one_of(
         ranges=st.lists(
             st.builds(
                 frames.Range,
-                upper=st.none() | bounds,
+                lower=bounds,
+                upper=bounds,
                 fingerprint=st.none() | ids16,
-                ids=st.none() | st.lists(ids16, max_size=3).map(tuple),
+                ids=st.lists(ids16, max_size=3).map(tuple),
             ),
             max_size=3,
         ).map(tuple),
     ),
-    st.builds(frames.Pull, group=groups, lower=bounds, upper=st.none() | bounds),
+    st.builds(frames.Pull, group=groups, lower=bounds, upper=bounds),
     st.builds(frames.Want, group=groups, ids=st.lists(ids16, max_size=3).map(tuple)),
     st.builds(frames.Give, envelopes=st.lists(envelopes, max_size=3).map(tuple), more=st.booleans()),
     st.just(frames.Done()),

@@ -51,7 +51,8 @@ def test_live_text_that_could_drive_a_terminal_is_a_remote_fault() -> None:
     assert frames.decode_live(frames.encode(kept)) == kept
 
 
-def test_the_bound_behind_all_events_is_never_sent() -> None:
-    assert frames.Bound(frames.LAST.hlc, "f" * 64) < frames.LAST
+@pytest.mark.parametrize("prefix", ["g", "A", "0\n", "0" * 66])
+def test_a_bound_that_is_no_beginning_of_an_id_is_a_remote_fault(prefix: str) -> None:
+    pull = frames.Pull("", frames.FIRST, frames.Bound(1, prefix))
     with pytest.raises(RemoteFault):
-        frames.decode_frame(frames.encode(frames.Pull("", frames.LAST, None)))
+        frames.decode_frame(frames.encode(pull))

@@ -13,11 +13,12 @@ from swarmd.vocab import limits
 from swarmd.vocab.hlc import HLC_MAX
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 
-_DIGEST = Meta(pattern="^[0-9a-f]{64}$")
+# \Z and not $, which would let a line break through at the end
+_DIGEST = Meta(pattern=r"^[0-9a-f]{64}\Z")
 _AnEvent: TypeAlias = Annotated[EventId, _DIGEST]
 _ATask: TypeAlias = Annotated[TaskId, _DIGEST]
 _AGoal: TypeAlias = Annotated[GoalId, _DIGEST]
-_APeer: TypeAlias = Annotated[PeerId, Meta(pattern="^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$")]
+_APeer: TypeAlias = Annotated[PeerId, Meta(pattern=r"^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}\Z")]
 _Electorate: TypeAlias = Annotated[tuple[_APeer, ...], Meta(max_length=limits.ELECTORATE_MAX)]
 _Mark: TypeAlias = Annotated[float, Meta(ge=0.0, le=1.0)]
 _Ballot: TypeAlias = Annotated[int, Meta(ge=0, le=limits.BALLOT_MAX)]

@@ -20,7 +20,7 @@ _Bytes16: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]
 _Short: TypeAlias = Annotated[str, Meta(max_length=limits.MODEL_BYTES_MAX)]
 _Stamp: TypeAlias = Annotated[int, Meta(ge=0, le=HLC_MAX)]
 _T = TypeVar("_T")
-_Group: TypeAlias = Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
+_Group: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")]
 
 
 class Presence(Struct, frozen=True, kw_only=True):
@@ -44,9 +44,9 @@ class Presence(Struct, frozen=True, kw_only=True):
 class Live(Struct, frozen=True, kw_only=True):
     """A chunk of a running task's text, starting *offset* characters into it; empty to keep a quiet claim's lease."""
 
-    goal: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    task: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    claim: Annotated[EventId, Meta(pattern="^[0-9a-f]{64}$")]
+    goal: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    task: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    claim: Annotated[EventId, Meta(pattern=r"^[0-9a-f]{64}\Z")]
     offset: Annotated[int, Meta(ge=0)]
     text: Annotated[str, Meta(max_length=limits.LIVE_BYTES_MAX)]
 
@@ -56,7 +56,7 @@ class Bound(Struct, frozen=True, array_like=True, order=True):
     with an id that sorts at or after *prefix*."""
 
     hlc: _Stamp
-    prefix: Annotated[str, Meta(max_length=65, pattern="^[0-9a-f]*$")] = ""  # an id and one digit: just after it
+    prefix: Annotated[str, Meta(max_length=65, pattern=r"^[0-9a-f]*\Z")] = ""  # an id and one digit: just after it
 
 
 FIRST = Bound(0)

@@ -63,4 +63,6 @@ clean:
 
 .venv/dev: .venv/runtime $(LOCKS)/dev.txt
 	$(PIP) -r $(LOCKS)/dev.txt
+	@# trio-typing, which libp2p needs, brings outdated stubs that hide trio's own types from mypy
+	@rm -rf .venv/lib/python3*/site-packages/trio-stubs
 	@touch $@

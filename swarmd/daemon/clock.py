@@ -8,7 +8,8 @@ from swarmd.replica.inputs import Now
 
 
 class SystemClock:
-    """Wall time from the system, monotonic time from trio's clock, so that both agree with every deadline of the loop."""
+    """Wall time from the system, monotonic time from trio's clock, so that both agree with every deadline of the
+    loop."""
 
     def now(self) -> Now:
         """One reading, in milliseconds."""

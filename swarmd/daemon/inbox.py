@@ -1,4 +1,5 @@
-"""What waits for the machine. Gossip may be dropped when too much of it waits, since reconciliation repairs; nothing else may."""
+"""What waits for the machine. Gossip may be dropped when too much of it waits, since reconciliation repairs; nothing
+else may."""
 
 from collections import deque
 

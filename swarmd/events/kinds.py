@@ -90,7 +90,8 @@ class Subgoal(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(GoalEvent, frozen=True, tag="proposal/1"):
-    """One way to split *task*. Without subgoals it says: do this task whole. *refines* names the proposal it polishes."""
+    """One way to split *task*. Without subgoals it says: do this task whole. *refines* names the proposal it
+    polishes."""
 
     task: _ATask
     strategy: Annotated[str, Meta(max_length=limits.STRATEGY_BYTES_MAX)]
@@ -196,7 +197,5 @@ class Unknown(Event, frozen=True, tag="unknown"):
     goal: str = ""
 
 
-Known: TypeAlias = (
-    Member | Goal | Proposal | Score | Promise | Nomination | Vote | Claim | Result | Cancel | Amend
-)
+Known: TypeAlias = Member | Goal | Proposal | Score | Promise | Nomination | Vote | Claim | Result | Cancel | Amend
 OfGoal: TypeAlias = Proposal | Score | Promise | Nomination | Vote | Claim | Result | Cancel | Amend

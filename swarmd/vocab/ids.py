@@ -47,7 +47,7 @@ def public_key(peer: PeerId) -> bytes:
     if len(peer) != _PEER_ID_CHARS:  # before decoding, which takes quadratic time
         raise RemoteFault("peer id is too short or too long")
     try:
-        raw = base58.b58decode(peer)
+        raw: bytes = base58.b58decode(peer)
     except ValueError as error:
         raise RemoteFault("peer id is not base58") from error
     if len(raw) != len(_ED25519_PREFIX) + _ED25519_KEY_BYTES or not raw.startswith(_ED25519_PREFIX):

@@ -1,6 +1,7 @@
 """The demo's daemons as child processes, each with its own identity, state directory and control socket.
 
-However the demo ends, its children end: by SIGTERM, by SIGKILL after some seconds, and by the kernel if the demo itself is killed.
+However the demo ends, its children end: by SIGTERM, by SIGKILL after some seconds, and by the kernel if the demo
+itself is killed.
 """
 
 import ctypes
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import IO
 
 import trio
-
 from swarmd.control.client import Client
+
 from swarmd.cli.demo.layout import Resident
 from swarmd.replica.status import StatusView
 from swarmd.store.keys import new_key, write_key

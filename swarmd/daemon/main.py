@@ -18,7 +18,8 @@ from swarmd.events.envelope import Swarm
 from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
-from swarmd.replica.machine import ROLES, Machine
+from swarmd.replica.machine import Machine
+from swarmd.replica.me import ROLES
 from swarmd.roles.scene import Timing
 from swarmd.store.journal import Journal
 from swarmd.store.keys import identity, read_key

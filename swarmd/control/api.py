@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from swarmd.events.kinds import Limits, Policy
 from swarmd.replica.inputs import SetGoal
 from swarmd.vocab import limits
-from swarmd.vocab.faults import LocalMistake
+from swarmd.vocab.faults import LocalMistake, UnknownId
 from swarmd.vocab.text import clean
 
 GOALS = "/v1/goals"
@@ -74,3 +74,10 @@ def goal_text(text: str) -> str:
     if not cleaned:
         raise LocalMistake('the goal is empty\nSay what you want planned, such as "A weekend in the mountains".')
     return cleaned
+
+
+def goal_prefix(goal: str) -> str:
+    """The beginning of a goal's id, checked for its form. Raises UnknownId."""
+    if not 0 < len(goal) <= 64 or set(goal) - set("0123456789abcdef"):
+        raise UnknownId(f'no goal has the id "{clean(goal, 64)}"\nList the goals with `swarmctl goals`.')
+    return goal

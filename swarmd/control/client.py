@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -138,7 +137,7 @@ async def _decode_changes(lines: AsyncGenerator[bytes, None], path: Path) -> Asy
 
 
 def _path(template: str, goal: str) -> str:
-    return template.replace("{goal}", quote(goal, safe="") or "-")
+    return template.replace("{goal}", goal if goal == api.LATEST else api.goal_prefix(goal))
 
 
 def _decode(content: bytes, kind: type[_T], path: Path) -> _T:

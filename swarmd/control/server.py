@@ -37,6 +37,7 @@ from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, UnknownId
 from swarmd.vocab.text import clean
 
+PATH_BYTES_MAX = 107  # what a socket's address has room for, unix(7)
 CONNECTIONS_MAX = limits.WATCHERS_MAX + 64  # every watcher, and room for those who only ask
 BODY_S_MAX = 10.0  # 64 KiB over a local socket take milliseconds; longer is a sender that hangs
 DRAIN_BYTES_MAX = 16 * limits.BODY_BYTES_MAX  # read and thrown away, so that the sender gets to read the refusal
@@ -98,6 +99,11 @@ def application(door: Door) -> Starlette:
 def _listen(path: Path, mode: int) -> tuple[trio.SocketListener, int]:
     """A listening socket and its inode. It is made beside *path* and moved there when it accepts, so that nobody ever
     finds a socket that refuses, or one with other permissions than *mode*."""
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
+        raise LocalMistake(
+            f"the control socket's path has more than {PATH_BYTES_MAX} bytes: {path}\n"
+            "Choose a shorter one with --socket or SWARMD_SOCKET."
+        )
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _clear(path)
@@ -117,7 +123,7 @@ def _listen(path: Path, mode: int) -> tuple[trio.SocketListener, int]:
     except OSError as error:
         raise LocalMistake(
             f"no control socket can be made at {path}: {error.strerror or error}\n"
-            "Choose another place with --socket or SWARMD_SOCKET; a socket's path has at most 107 bytes."
+            "Choose another place with --socket or SWARMD_SOCKET."
         ) from error
     return trio.SocketListener(trio.socket.from_stdlib_socket(sock)), inode
 
@@ -247,7 +253,7 @@ class _Routes:
 
     async def cancel(self, request: Request) -> Response:
         reason = clean(request.query_params.get("reason", ""), limits.REASON_BYTES_MAX)
-        goal = await self._door.command(CancelGoal(goal=_prefix(request.path_params["goal"]), reason=reason))
+        goal = await self._door.command(CancelGoal(goal=api.goal_prefix(request.path_params["goal"]), reason=reason))
         assert isinstance(goal, str)
         return _json(api.GoalReply(goal=goal))
 
@@ -285,7 +291,7 @@ class _Routes:
             self._watchers -= 1
 
     async def _view(self, goal: str) -> GoalView:
-        view = await self._door.command(ShowGoal(goal="" if goal == api.LATEST else _prefix(goal)))
+        view = await self._door.command(ShowGoal(goal="" if goal == api.LATEST else api.goal_prefix(goal)))
         assert isinstance(view, GoalView)
         return view
 
@@ -354,13 +360,6 @@ def _decode(body: bytes, kind: type[_T]) -> _T:
         raise LocalMistake(f"the request does not fit: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _Refused(HTTPStatus.BAD_REQUEST, "malformed", f"the request is not JSON: {error}") from error
-
-
-def _prefix(goal: str) -> str:
-    """The beginning of a goal's id, checked for its form. Raises UnknownId."""
-    if not 0 < len(goal) <= 64 or set(goal) - set("0123456789abcdef"):
-        raise UnknownId(f'no goal has the id "{clean(goal, 64)}"\nList the goals with `swarmctl goals`.')
-    return goal
 
 
 # --- answers -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from swarmd.vocab.ids import short
 
 _PUNCTUATION = re.compile(r"([\\`*_\[\]<>#|~&!])")  # what CommonMark 0.31 gives a meaning inside a line
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
-_HEADING = re.compile(r"([\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*[\s>]*)#{1,6}(?:\s+(.*?))?(?:\s+#+)?\s*$")
+_LANGUAGE = re.compile(r"^\s*([\w+.#-]*)")
+_HEADING = re.compile(r"((?:[\s>]|(?:[-*+]|\d{1,9}[.)])(?=\s))*)#{1,6}(?=\s|$)")  # also inside quotes and lists
 _UNDERLINE = re.compile(r"([\s>]*)(=+|-+)\s*$")
 _HTML = re.compile(r"<(?=[A-Za-z/!?])")
 _HEADING_LEVEL_MAX = 6
@@ -239,9 +240,10 @@ def _body(text: str) -> list[str]:
             else:
                 lines.append(line)
         elif opened:
-            # at the margin, so that no list around it can end it early
+            # at the margin, so that no list around it can end it early, and with the language only, since some readers
+            # take a fence with a bar in it for a table
             fence = opened[1]
-            lines.append(fence + opened[2])
+            lines.append(fence + _LANGUAGE.findall(opened[2])[0])
         else:
             lines.append(_tame(line))
     if fence:
@@ -252,7 +254,8 @@ def _body(text: str) -> list[str]:
 def _tame(line: str) -> str:
     """A line outside code that can be no heading, HTML or image."""
     if heading := _HEADING.match(line):
-        line = f"{heading[1]}**{heading[2].replace('*', '')}**" if heading[2] else heading[1].rstrip()
+        words = line[heading.end() :].strip().rstrip("#").rstrip().replace("*", "")
+        line = heading[1] + (f"**{words}**" if words else "")
     elif underline := _UNDERLINE.match(line):
         # under a paragraph it would make a heading of it; three stars always are a ruler
         rule = "***" if underline[2].startswith("---") else "\\" + underline[2]

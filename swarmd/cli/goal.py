@@ -108,4 +108,7 @@ def _text(text: str, file: Path | None) -> str:
         with file.open("rb") as source:
             return source.read(bytes_max).decode("utf-8", "replace")
     except OSError as error:
-        raise LocalMistake(f"cannot read the goal from {file or 'standard input'}: {error.strerror}") from error
+        raise LocalMistake(
+            f"cannot read the goal from {file or 'standard input'}: {error.strerror}\n"
+            "Name a file that you may read, or give the goal as text."
+        ) from error

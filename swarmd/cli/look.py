@@ -57,7 +57,9 @@ def report(
         try:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise LocalMistake(f"cannot write the report to {output}: {error.strerror}") from error
+            raise LocalMistake(
+                f"cannot write the report to {output}: {error.strerror}\nName a file that you may write."
+            ) from error
         note(f"wrote {output}")
     if json:
         print_json({"goal": identifier, "report": text})

@@ -54,4 +54,4 @@ app.command(epilog=_examples("swarmctl version"))(version)
 def main() -> None:
     """Run the command and end the process with its status."""
     lossy_output()
-    app()
+    app(prog_name="swarmctl")

@@ -37,4 +37,4 @@ def swarmd(
 def main() -> None:
     """Run the command and end the process with its status."""
     lossy_output()
-    app()
+    app(prog_name="swarmd")

@@ -146,9 +146,7 @@ def _failures(goal: GoalView) -> list[str]:
 def _making(goal: GoalView) -> list[str]:
     lines = ["## How this was made", ""]
     decided = [
-        (task, accepted, tally(task, accepted))
-        for task in walk(goal.root)
-        if (accepted := winner(task)) is not None
+        (task, accepted, tally(task, accepted)) for task in walk(goal.root) if (accepted := winner(task)) is not None
     ]
     if decided:
         rows = [

@@ -30,7 +30,9 @@ GOAL_ID = "8f3a2c1d" * 8
 START_MS = 1_800_000_000_000
 
 
-def proposal(identifier: str, author: str, strategy: str, mean: float | None, *parts: str, **more: object) -> ProposalView:
+def proposal(
+    identifier: str, author: str, strategy: str, mean: float | None, *parts: str, **more: object
+) -> ProposalView:
     """A competing split with one scorer's marks."""
     marks = () if mean is None else (score(KITCHEN, mean),)
     facts: dict[str, object] = {
@@ -143,9 +145,7 @@ def mid_run() -> GoalView:
                 claim=ClaimView(id="c" * 64, executor=MINI, attempt=2, since_ms=START_MS + 60_000),
                 stream="Day one begins at Fushimi Inari before sunrise, when the gates are empty. From there the train "
                 "takes five minutes to Tofuku-ji, whose moss garden opens at nine, and",
-                results=(
-                    result(NAS, "A late text.", attempt=1, counts=False),
-                ),
+                results=(result(NAS, "A late text.", attempt=1, counts=False),),
             ),
             task("Reserve a ryokan near the river", "waiting", 2, waits="Choose temples and gardens"),
             task("Find a cooking class", "ready", 2),
@@ -224,7 +224,11 @@ def peer(name: str, **more: object) -> PeerView:
 
 def peers() -> tuple[PeerView, ...]:
     """Two that live and one that fell silent."""
-    return (peer("mini-pc"), peer("kitchen-pi", model="SmolLM2-135M (tiny)", slots=1), peer("nas", alive=False, seen_ms=40_000))
+    return (
+        peer("mini-pc"),
+        peer("kitchen-pi", model="SmolLM2-135M (tiny)", slots=1),
+        peer("nas", alive=False, seen_ms=40_000),
+    )
 
 
 STATUS = StatusView(

@@ -35,7 +35,9 @@ def drawn(picture: RenderableType, signs: Signs = UNICODE, width: int = 80, *, t
     return output.getvalue()
 
 
-def shown(goal: GoalView, signs: Signs = UNICODE, width: int = 80, *, after_s: int = 192, terminal: bool = False) -> str:
+def shown(
+    goal: GoalView, signs: Signs = UNICODE, width: int = 80, *, after_s: int = 192, terminal: bool = False
+) -> str:
     return drawn(goal_tree(goal, now_ms=START_MS + after_s * 1000, signs=signs), signs, width, terminal=terminal)
 
 

@@ -11,11 +11,12 @@ from markdown_it import MarkdownIt
 
 from swarmd.plan.report import report
 
-
-_PIECES = (
-    "# |## x|===|---|-|- |* |1. |> |```|~~~|````|`|\n|\n\n| |    |\t|a|word|<b>|<!--|<|![|]|(x)|[x]: y|\\|***|_|``` py".split("|")
-    + ["|", "| - |", "a|b\n-|-\n"]
-)
+# what markdown is made of; a mixture of these has found every hole so far
+_PIECES = [
+    *("# ", "## x", "===", "---", "-", "- ", "* ", "1. ", "> ", "```", "~~~", "````", "``` py", "`", "***", "_", "\\"),
+    *("\n", "\n\n", " ", "    ", "\t", "a", "word", "<b>", "<!--", "<", "![", "]", "(x)", "[x]: y", "|", "| - |"),
+    "a|b\n-|-\n",
+]
 
 
 def headings(markdown: str) -> list[str]:
@@ -78,7 +79,9 @@ def test_how_it_was_made_tells_the_votes_and_the_work_of_each_peer() -> None:
 
 def test_the_composed_text_of_the_goal_comes_first() -> None:
     text = report(finished())
-    assert text.startswith("# A picnic\n\n*3 tasks, worked out in 2 min 5 s.*\n\nAll of it.\n\n*— nas, qwen3:4b*\n\n## 1")
+    assert text.startswith(
+        "# A picnic\n\n*3 tasks, worked out in 2 min 5 s.*\n\nAll of it.\n\n*— nas, qwen3:4b*\n\n## 1"
+    )
 
 
 def test_a_tiny_models_work_says_so_and_how_to_get_better() -> None:
@@ -131,7 +134,9 @@ def test_any_mixture_of_markdown_stays_within_its_section() -> None:
         assert html(text) == [], repr(hostile)
 
 
-@pytest.mark.parametrize("piece", ["# " + " " * 60_000 + "x", "#" * 60_000, "`" * 60_000 + "x`", "> " * 30_000 + "#", "= " * 30_000])
+@pytest.mark.parametrize(
+    "piece", ["# " + " " * 60_000 + "x", "#" * 60_000, "`" * 60_000 + "x`", "> " * 30_000 + "#", "= " * 30_000]
+)
 def test_a_long_line_takes_no_longer_than_its_length(piece: str) -> None:
     before = time.process_time()
     with_text(piece)
@@ -147,7 +152,9 @@ def test_pictures_from_elsewhere_are_not_loaded() -> None:
 
 
 def test_titles_and_names_are_words_and_not_markup() -> None:
-    root = task("A | [goal](http://x) *now* <b>", "failed", 0, results=(result(KITCHEN, "`why` | not", status="failed"),))
+    root = task(
+        "A | [goal](http://x) *now* <b>", "failed", 0, results=(result(KITCHEN, "`why` | not", status="failed"),)
+    )
     text = report(goal_view(root, status="failed", names={KITCHEN: "pi|*x*"}, cancel_reason=""))
     assert text.startswith("# A \\| \\[goal\\](http://x) \\*now\\* \\<b\\>\n")
     assert "- **A \\| \\[goal\\](http://x) \\*now\\* \\<b\\>**: \\`why\\` \\| not" in text

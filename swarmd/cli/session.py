@@ -1,0 +1,133 @@
+"""What every verb shares: where the daemon is, how to ask it, and what a failure looks like.
+
+Exit status: 0 done; 1 the thing itself failed; 2 asked wrongly; 3 no daemon; 130 interrupted. A failure is at most two
+lines on standard error: what happened, and what to do next.
+"""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
+
+import msgspec
+import platformdirs
+import trio
+import typer
+from typer.core import TyperGroup
+
+from swarmd.control.client import SYSTEM_SOCKET, Client
+from swarmd.vocab.faults import LocalMistake, RemoteFault, Unreachable
+from swarmd.vocab.text import clean
+
+FAILED, WRONG, NO_DAEMON, INTERRUPTED = 1, 2, 3, 130
+
+_MESSAGE_BYTES_MAX = 2048  # two lines; what a daemon says is trusted no further than that
+
+Socket: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--socket", envvar="SWARMD_SOCKET", metavar="PATH", help="The daemon's control socket."),
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+GoalId: TypeAlias = Annotated[
+    str, typer.Argument(metavar="GOAL", help="First characters of a goal's id; the newest without.")
+]
+
+_T = TypeVar("_T")
+
+
+class Verbs(TyperGroup):
+    """A command whose verbs fail in words."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen verb; a mistake ends with its message and status, never with a traceback."""
+        try:
+            return super().invoke(ctx)
+        except Unreachable as mistake:
+            _fail(ctx.find_root().info_name, mistake, NO_DAEMON)
+        except LocalMistake as mistake:
+            _fail(ctx.find_root().info_name, mistake, WRONG)
+        except RemoteFault as fault:
+            _fail(ctx.find_root().info_name, fault, FAILED)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def socket_path(given: Path | None) -> Path:
+    """The control socket: the one given, else the system's daemon, else the user's own."""
+    if given is not None:
+        return given
+    try:
+        if SYSTEM_SOCKET.exists():
+            return SYSTEM_SOCKET
+    except PermissionError:
+        return SYSTEM_SOCKET  # it is there, and asking it will tell who may
+    return Path(platformdirs.user_runtime_dir("swarmd")) / "control.sock"
+
+
+def ask(socket: Path | None, errand: Callable[[Client], Awaitable[_T]]) -> _T:
+    """What *errand* brings back from the daemon. Raises what it raises, out of any exception group."""
+
+    async def run() -> _T:
+        async with Client(socket_path(socket)) as client:
+            return await errand(client)
+
+    try:
+        return trio.run(run)
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    sys.stdout.flush()
+
+
+def print_line(text: str) -> None:
+    """One line on standard output."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """One line for the person at the terminal, kept out of standard output."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def lossy_output() -> None:
+    """Let a terminal that lacks a character show a question mark in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def terminal_is_plain(environment: "os._Environ[str] | dict[str, str]", encoding: str | None) -> bool:
+    """Whether drawing must keep to ASCII: the output's encoding or an explicit C locale says so.
+
+    Python itself turns the C locale into C.UTF-8 (PEP 538), so the encoding alone does not tell.
+    """
+    if not (encoding or "").lower().replace("-", "").startswith("utf8"):
+        return True
+    said = environment.get("LC_ALL") or environment.get("LANG") or ""
+    overruled = not environment.get("LC_ALL") and environment.get("LC_CTYPE", "") not in ("", "C", "POSIX", "C.UTF-8")
+    return said in ("C", "POSIX") and not overruled
+
+
+def _fail(command: str | None, error: Exception, status: int) -> NoReturn:
+    what, _, following = clean(str(error), _MESSAGE_BYTES_MAX, lines=True).partition("\n")
+    note(f"{command or 'swarmctl'}: {what}")
+    if following:
+        note(" ".join(following.split()))
+    raise typer.Exit(status)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The exception of a group that a person wants to hear of: an interruption before all others."""
+    interrupted = group.subgroup(KeyboardInterrupt)
+    error: BaseException = interrupted or group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -40,7 +40,6 @@ def contain() -> None:
     assert version("libp2p") == LIBRARY_VERSION, "containment was written for one version of libp2p: check each change"
     _done = True
     _survive_messages()
-    _survive_keys()
     _survive_streams()
     _release_inbound_slots()
     _never_repeat_sequence_numbers()
@@ -49,7 +48,8 @@ def contain() -> None:
 
 
 def _survive_messages() -> None:
-    """A message whose handling raises (a malformed author id, a validator that fails) would end the pubsub service."""
+    """A message whose handling raises would end the pubsub service. A malformed public key is enough, since the
+    signature check raises where it should refuse; so is a validator that fails."""
     push = library.Pubsub.push_msg
 
     async def push_msg(self: library.Pubsub, msg_forwarder: ID, msg: rpc_pb2.Message) -> None:
@@ -59,20 +59,6 @@ def _survive_messages() -> None:
             _count("message_faults", msg_forwarder, error)
 
     library.Pubsub.push_msg = push_msg  # type: ignore[method-assign]
-
-
-def _survive_keys() -> None:
-    """A malformed public key in a message makes the signature check raise instead of refusing."""
-    check = library.signature_validator  # type: ignore[attr-defined]
-
-    def signature_validator(msg: rpc_pb2.Message) -> bool:
-        try:
-            return check(msg)
-        except Exception as error:
-            _count("key_faults", "a message's author", error)
-            return False
-
-    library.signature_validator = signature_validator  # type: ignore[attr-defined]
 
 
 def _survive_streams() -> None:
@@ -157,13 +143,23 @@ class _NotFromLibrary(logging.Filter):
 
 def _quieten() -> None:
     """Only warnings of the library that a person can act on reach the log. Peers that come and go are routine."""
-    root = logging.getLogger("libp2p")
-    root.setLevel(logging.WARNING)
-    root.propagate = True
-    for routine in ("network", "transport", "security", "stream_muxer", "pubsub", "host", "identity", "rcmgr", "peer"):
-        for name in list(logging.root.manager.loggerDict):
-            if name.startswith(f"libp2p.{routine}"):
-                logging.getLogger(name).setLevel(logging.CRITICAL)
+    library_log = logging.getLogger("libp2p")
+    library_log.setLevel(logging.WARNING)
+    library_log.propagate = True
+    for routine in (
+        "host",
+        "identity",
+        "network",
+        "network.auto_connector",  # has a level of its own
+        "peer",
+        "protocol_muxer",
+        "pubsub",
+        "rcmgr",
+        "security",
+        "stream_muxer",
+        "transport",
+    ):
+        library_log.getChild(routine).setLevel(logging.CRITICAL)
     logging.getLogger("zeroconf").setLevel(logging.ERROR)
     logging.getLogger().addFilter(_NotFromLibrary())
 

@@ -122,7 +122,11 @@ class Discovery:
         if state_change is ServiceStateChange.Removed:
             self._tell(lambda: self._lost(peer))
             return
-        info = zeroconf.get_service_info(service_type, name, timeout=ANSWER_MS)
+        try:
+            info = zeroconf.get_service_info(service_type, name, timeout=ANSWER_MS)
+        except Exception as error:  # closed in the middle of it, or a malformed answer
+            _log.debug("no answer about %s: %s", peer, error)
+            return
         if info is None or info.port is None or info.properties.get(b"swarm") != self._swarm.encode():
             return
         port = info.port

@@ -181,7 +181,7 @@ async def _serve(
 
 
 async def _hang_up(network: Network) -> None:
-    """Close every socket, so that others see this peer go at once. The library leaves them to the end of the process."""
+    """Close every socket, so that others see this peer go at once. The library leaves them to the process's end."""
 
     async def closed(something: INetConn | IListener) -> None:
         try:

@@ -23,6 +23,7 @@ from swarmd.net.addresses import multiaddress
 from swarmd.net.host import Host
 from swarmd.ports import Deliver
 from swarmd.replica.inputs import Connected, Disconnected
+from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
 from swarmd.vocab.ids import PeerId
 
@@ -105,6 +106,9 @@ class Links(INotifee):
 
     def found(self, peer: PeerId, sockets: Sequence[tuple[str, int]]) -> None:
         """Discovery says where *peer* is."""
+        if peer not in self._targets and len(self._targets) >= limits.PEERS_MAX:
+            self._counters["discovered_ignored"] += 1  # anyone on the LAN can announce as many as it likes
+            return
         other = ID.from_base58(peer)
         first = trio.current_time() + (LATER_S if other.to_bytes() < self._own.to_bytes() else 0)
         target = self._target(str(other), other, first)
@@ -122,7 +126,8 @@ class Links(INotifee):
 
     def heard(self, peer: ID) -> None:
         """A sign of life from *peer*."""
-        self._heard_at[peer] = trio.current_time()
+        if peer in self._up:
+            self._heard_at[peer] = trio.current_time()
 
     # --- what the library tells --------------------------------------------------------------------------------
 
@@ -130,8 +135,8 @@ class Links(INotifee):
         """A connection came up."""
         peer, now = conn.muxed_conn.peer_id, trio.current_time()
         self._since[conn] = now
-        self.heard(peer)
         self._settle(peer)
+        self.heard(peer)
         for old in self._host.network.get_connections(peer):
             if old is not conn and now - self._since.get(old, now) > SETTLED_S:
                 self._nursery.start_soon(_close, old)
@@ -255,6 +260,7 @@ class Links(INotifee):
             if stall > 1:  # this machine stood still: nobody could be heard
                 for peer in self._heard_at:
                     self._heard_at[peer] += stall
+            self._since = {conn: since for conn, since in self._since.items() if not conn.is_closed}
             for peer in list(self._up):
                 self._settle(peer)
                 silence = now - self._heard_at.setdefault(peer, now)

@@ -130,7 +130,8 @@ class _WideQueue(RpcQueue):
     async def pop(self) -> rpc_pb2.RPC | None:
         rpc = await super().pop()
         if rpc is not None:
-            self._bytes -= rpc.ByteSize()
+            # control messages may have joined it in the meantime, so the count is put right when nothing waits
+            self._bytes = max(0, self._bytes - rpc.ByteSize()) if len(self) else 0
         return rpc
 
 

@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Sequence
 
 import trio
+from multiaddr import Multiaddr  # type: ignore[import-untyped]
 from zeroconf import IPVersion, ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf
 
-from swarmd.net.addresses import lan_addresses
+from swarmd.net.addresses import expanded, lan_addresses
 from swarmd.vocab.faults import RemoteFault
 from swarmd.vocab.ids import PeerId, public_key
 
@@ -37,16 +38,17 @@ class Discovery:
         self,
         own: PeerId,
         swarm_id: str,
-        port: int,
+        listening: Sequence[Multiaddr],
         *,
         interfaces: Sequence[str] | None,
         found: Found,
         lost: Lost,
     ) -> None:
-        """*interfaces*: addresses of this machine to use; None: those of the LAN, as they come and go."""
+        """*listening*: where this peer accepts connections. *interfaces*: addresses of this machine to use; None: those
+        of the LAN, as they come and go."""
         self._own = own
         self._swarm = hashlib.sha256(f"swarmd/mdns/1 {swarm_id}".encode()).hexdigest()[:16]
-        self._port = port
+        self._listening = listening
         self._interfaces = interfaces
         self._found = found
         self._lost = lost
@@ -88,16 +90,21 @@ class Discovery:
         return True
 
     def _announce(self, addresses: Sequence[str]) -> None:
-        """In a thread: open sockets, announce, browse."""
+        """In a thread: open sockets, browse, announce."""
         zeroconf = Zeroconf(interfaces=list(addresses), ip_version=IPVersion.V4Only)
         self._zeroconf = zeroconf
         ServiceBrowser(zeroconf, SERVICE, handlers=[self._changed])
+        sockets = [(_ip(each), int(each.value_for_protocol("tcp"))) for each in expanded(self._listening, addresses)]
+        reachable = [(ip, port) for ip, port in sockets if ip in addresses]
+        if not reachable:
+            _log.warning("listening on no address of %s: other peers cannot call this one", ", ".join(addresses))
+            return
         zeroconf.register_service(
             ServiceInfo(
                 SERVICE,
                 f"{self._own}.{SERVICE}",
-                port=self._port,
-                parsed_addresses=list(addresses),
+                port=reachable[0][1],
+                parsed_addresses=[ip for ip, port in reachable if port == reachable[0][1]],
                 properties={"swarm": self._swarm, "peer": self._own},
                 server=f"swarmd-{self._own[-12:].lower()}.local.",
             ),
@@ -139,6 +146,10 @@ class Discovery:
             self._token.run_sync_soon(news)
         except trio.RunFinishedError:
             _log.debug("news after the end")
+
+
+def _ip(address: Multiaddr) -> str:
+    return str(address.value_for_protocol(address.protocols()[0].name))
 
 
 def _is_peer(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The port `Net` on libp2p: one object that the daemon builds once and runs once."""
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
@@ -12,7 +13,7 @@ from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.gossip.frames import Frame, Live, Presence
 from swarmd.net.addresses import expanded, lan_addresses
 from swarmd.net.containment import contained
-from swarmd.net.discovery import Discovery
+from swarmd.net.discovery import LOOK_S, Discovery
 from swarmd.net.host import Host, open_host
 from swarmd.net.links import Links
 from swarmd.net.sync import Sessions
@@ -54,12 +55,12 @@ class Libp2pNet:
         self._counters: Counter[str] = Counter()
         self._topics = Topics(swarm.id, identity.peer, silent=silent, counters=self._counters)
         self._links = Links(identity.peer, static_peers, rng, self._counters)
+        self._lan: tuple[str, ...] = ()
+        self._lan_until = 0.0
         self._host: Host | None = None
         self._sessions: Sessions | None = None
 
-    async def run(
-        self, deliver: Deliver, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-    ) -> None:
+    async def run(self, deliver: Deliver, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """See `ports.Net.run`. Raises LocalMistake if an address cannot be listened on."""
         async with open_host(
             self._identity,
@@ -117,14 +118,16 @@ class Libp2pNet:
         return self._sessions
 
     def _advertised(self, listening: list[Multiaddr]) -> list[Multiaddr]:
-        return expanded(listening, lan_addresses() if self._interfaces is None else self._interfaces)
+        if self._lan_until <= time.monotonic():  # the library asks for every message that it sends
+            self._lan = lan_addresses() if self._interfaces is None else tuple(self._interfaces)
+            self._lan_until = time.monotonic() + LOOK_S
+        return expanded(listening, self._lan)
 
     def _discovery(self, host: Host) -> Discovery:
-        port = int(host.libp2p.get_transport_addrs()[0].value_for_protocol("tcp"))
         return Discovery(
             self._identity.peer,
             self._swarm.id,
-            port,
+            host.libp2p.get_transport_addrs(),
             interfaces=self._interfaces,
             found=self._links.found,
             lost=self._links.lost,

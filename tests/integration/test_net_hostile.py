@@ -42,6 +42,11 @@ async def says(speaker: Peer, listener: Peer, text: str) -> None:
     await until(lambda: word.payload in listener.events(), doing=lambda: speaker.net.publish([word]))
 
 
+async def subscribed(listener: Peer, speaker: Peer) -> None:
+    """Wait until *speaker* may speak, without a word: each one would use up a sequence number."""
+    await until(lambda: listener.id in speaker.pubsub.peer_topics.get(PLAN, ()))
+
+
 async def arrived(listener: Peer, wanted: set[bytes]) -> None:
     await until(lambda: wanted <= listener.events())
 
@@ -182,9 +187,15 @@ def test_the_slot_of_an_inbound_connection_is_free_again_when_it_closes() -> Non
         async with Peer("victim").running() as victim, Peer("guest").running() as guest:
             victim.network._inbound_limiter = limiter = trio.CapacityLimiter(30)
             address = Multiaddr(victim.address.split("/p2p/")[0])
-            for _ in range(40):
+
+            async def visit() -> None:
                 connection = await guest.network.dial_addr(address, victim.id)
                 await connection.close()
+
+            for _ in range(8):
+                async with trio.open_nursery() as nursery:
+                    for _ in range(5):
+                        nursery.start_soon(visit)
             await until(lambda: not limiter.borrowed_tokens)
 
     run(scenario)
@@ -195,7 +206,7 @@ def test_messages_of_a_peer_that_restarts_are_not_taken_for_old_ones() -> None:
         async with Peer("listener").running() as listener:
             for life in range(2):
                 async with Peer("speaker", static=[listener]).running() as speaker:
-                    await says(speaker, listener, f"hello {life}")
+                    await subscribed(listener, speaker)
                     for number in range(60):
                         await speaker.pubsub.publish(PLAN, encode((envelope(f"{life} {number}"),)))
                     await arrived(listener, {f"{life} {number}".encode() for number in range(60)})

@@ -1,7 +1,7 @@
 """The rhythm of links, on a clock that costs no time and a network that is made up."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from swarmd.events.envelope import Identity
 from swarmd.net.host import Host
 from swarmd.net.links import BACKOFF_FIRST_S, BACKOFF_LAST_S, MISSES_MAX, ROUND_S, Backoff, Links
 from swarmd.replica.inputs import Connected, Disconnected, Input
+from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
 
 OWN = Identity(b"o" * 32)
@@ -43,6 +44,7 @@ class Wire:
         self.reachable = reachable
         self.pong_s = pong_s
         self.dials: list[float] = []
+        self.asked: set[ID] = set()
         self.open: list[Connection] = []
         self.links: Links | None = None
         self.noise = self
@@ -50,6 +52,7 @@ class Wire:
 
     async def dial_addr(self, address: Any, peer: ID) -> None:
         self.dials.append(trio.current_time())
+        self.asked.add(peer)
         if not self.reachable:
             raise OSError("refused")
         connection = Connection(self)
@@ -96,12 +99,14 @@ class Connection:
             await cast(Links, self.wire.links).disconnected(cast(Any, self.wire), cast(Any, self))
 
 
-def lived(wire: Wire, seconds: float, meanwhile: Callable[[Links], Any] | None = None) -> list[Input]:
-    """What is delivered in *seconds* with one static peer."""
+def lived(
+    wire: Wire, seconds: float, meanwhile: Callable[[Links], Any] | None = None, static: Sequence[str] = (ADDRESS,)
+) -> list[Input]:
+    """What is delivered in *seconds*."""
     inputs: list[Input] = []
 
     async def scenario() -> None:
-        links = Links(OWN.peer, [ADDRESS], Random(7), Counter())
+        links = Links(OWN.peer, static, Random(7), Counter())
         host = Host(cast(Any, wire), cast(Any, wire), cast(Any, None), cast(Any, wire))
         with trio.move_on_after(seconds):
             async with trio.open_nursery() as nursery:
@@ -120,6 +125,34 @@ def test_a_peer_that_does_not_answer_is_dialled_again_ever_more_rarely_and_for_e
     assert 100 < len(gaps) < 300
     assert min(gaps) >= BACKOFF_FIRST_S
     assert max(gaps) <= BACKOFF_LAST_S
+
+
+def test_a_peer_that_was_discovered_is_dialled_until_it_takes_its_leave() -> None:
+    wire = Wire(reachable=False)
+    heard: list[int] = []
+
+    async def coming_and_going(links: Links) -> None:
+        await trio.sleep(10)
+        links.found(OTHER.peer, [("192.168.1.20", 7400)])
+        await trio.sleep(100)
+        heard.append(len(wire.dials))
+        links.lost(OTHER.peer)
+
+    assert lived(wire, 3_600, coming_and_going, static=()) == []
+    assert heard[0] > 5
+    assert len(wire.dials) == heard[0]
+    assert 10 <= wire.dials[0] <= 11
+
+
+def test_announcements_without_end_are_not_all_dialled() -> None:
+    wire = Wire(reachable=False)
+
+    async def flood(links: Links) -> None:
+        for number in range(2 * limits.PEERS_MAX):
+            links.found(Identity(str(number).encode().ljust(32, b".")).peer, [("192.168.1.20", 7400)])
+
+    lived(wire, 5, flood, static=())
+    assert len(wire.asked) == limits.PEERS_MAX
 
 
 def test_a_link_that_is_lost_is_made_again_within_seconds_and_each_change_is_said_once() -> None:

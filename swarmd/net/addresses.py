@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import ifaddr
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
 # container bridges and tunnels lead to no other machine of the LAN ("br0" is a bridge that people make: it stays)
 _NOT_LAN = re.compile(r"(lo|docker|br-|veth|virbr|cni|flannel|podman|tun|tap|wg|tailscale|ppp)")

@@ -18,7 +18,7 @@ from libp2p.peer.id import ID
 from libp2p.pubsub import pubsub as library
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.rpc_queue import RpcQueue
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
 LIBRARY_VERSION = "0.8.1"
 SUBSCRIPTION_MESSAGES_MAX = 512  # the library has 32 and drops beyond; our mover task empties it at every turn
@@ -58,7 +58,7 @@ def _survive_messages() -> None:
         except Exception as error:
             _count("message_faults", msg_forwarder, error)
 
-    library.Pubsub.push_msg = push_msg  # type: ignore[method-assign]
+    library.Pubsub.push_msg = push_msg
 
 
 def _survive_streams() -> None:
@@ -75,7 +75,7 @@ def _survive_streams() -> None:
             except Exception:
                 _log.debug("a broken stream could not be reset")
 
-    SwarmConn._handle_muxed_stream = handle_muxed_stream  # type: ignore[method-assign]
+    SwarmConn._handle_muxed_stream = handle_muxed_stream
 
 
 def _release_inbound_slots() -> None:
@@ -90,10 +90,10 @@ def _release_inbound_slots() -> None:
         muxed = await upgrade(self, raw_conn, maddr)
         for connection in self.get_connections(muxed.peer_id):
             if connection.muxed_conn is muxed:
-                await connection.event_closed.wait()  # type: ignore[attr-defined]
+                await connection.event_closed.wait()
         raise SwarmException("the inbound connection has ended")
 
-    Swarm.upgrade_inbound_raw_conn = upgrade_inbound_raw_conn  # type: ignore[method-assign]
+    Swarm.upgrade_inbound_raw_conn = upgrade_inbound_raw_conn
 
 
 def _never_repeat_sequence_numbers() -> None:
@@ -105,16 +105,16 @@ def _never_repeat_sequence_numbers() -> None:
         init(self, *args, **kwargs)
         self.counter = time.time_ns()
 
-    library.Pubsub.__init__ = __init__  # type: ignore[method-assign]
+    library.Pubsub.__init__ = __init__
 
 
 def _widen_queues() -> None:
     """Queues of 32 lose most of a burst without a word. Ours hold more messages, and a bounded number of bytes."""
     library.SUBSCRIPTION_CHANNEL_SIZE = SUBSCRIPTION_MESSAGES_MAX
-    library.RpcQueue = _WideQueue  # type: ignore[attr-defined, assignment]
+    library.RpcQueue = _WideQueue
 
 
-class _WideQueue(RpcQueue):
+class _WideQueue(RpcQueue):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__(max_size=QUEUE_RPCS_MAX)
         self._bytes = 0
@@ -128,7 +128,7 @@ class _WideQueue(RpcQueue):
         return True
 
     async def pop(self) -> rpc_pb2.RPC | None:
-        rpc = await super().pop()
+        rpc: rpc_pb2.RPC | None = await super().pop()
         if rpc is not None:
             # control messages may have joined it in the meantime, so the count is put right when nothing waits
             self._bytes = max(0, self._bytes - rpc.ByteSize()) if len(self) else 0

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 import trio
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 from zeroconf import IPVersion, ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf
 
 from swarmd.net.addresses import expanded, lan_addresses

@@ -32,7 +32,7 @@ from libp2p.security.noise.transport import Transport as NoiseTransport
 from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX
 from libp2p.stream_muxer.yamux.yamux import Yamux
 from libp2p.tools.anyio_service import background_trio_service
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
 from swarmd.events.envelope import Identity, Swarm
 from swarmd.net.containment import contain
@@ -59,7 +59,7 @@ class Host:
     noise: "SwarmNoise"
 
 
-class SwarmNoise(NoiseTransport):
+class SwarmNoise(NoiseTransport):  # type: ignore[misc]
     """Noise XX (libp2p noise specification) with the swarm key in the prologue.
 
     Both sides must have the same prologue or the second message does not decrypt (Noise framework, section 6).
@@ -83,7 +83,7 @@ class SwarmNoise(NoiseTransport):
         return session
 
 
-class _Listener(GossipSub):
+class _Listener(GossipSub):  # type: ignore[misc]
     """A router that hears and passes nothing on, for the observer: none of its traffic is a publication."""
 
     async def publish(self, msg_forwarder: ID, pubsub_msg: rpc_pb2.Message) -> None:

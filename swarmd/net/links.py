@@ -17,7 +17,7 @@ from libp2p.abc import INetConn, INetStream, INetwork, INotifee
 from libp2p.custom_types import TProtocol
 from libp2p.network.stream.exceptions import StreamEOF
 from libp2p.peer.id import ID
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
 from swarmd.net.addresses import multiaddress
 from swarmd.net.host import Host
@@ -73,7 +73,7 @@ class _Target:
         return list(dict.fromkeys([*self.remembered[:1], *self.discovered, *self.static, *self.remembered]))
 
 
-class Links(INotifee):
+class Links(INotifee):  # type: ignore[misc]
     """Who is linked with this peer, and the tasks that keep it so."""
 
     def __init__(self, own: PeerId, static_peers: Sequence[str], rng: Random, counters: "Counter[str]") -> None:

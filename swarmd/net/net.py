@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 import trio
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
 from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.gossip.frames import Frame, Live, Presence

@@ -139,7 +139,7 @@ def test_a_sync_session_carries_frames_both_ways_and_ends_once() -> None:
         async with Peer("attic").running() as attic, Peer("barn", static=[attic]).running() as barn:
             await linked(attic, barn)
             attic.net.sync_open(2, barn.identity.peer)
-            attic.net.sync_send(2, Summary())
+            attic.net.sync_send(2, Summary(horizon=1))
             await until(lambda: barn.of(SyncHeard))
             [opened] = barn.of(SyncOpened)
             assert opened.peer == attic.identity.peer
@@ -162,7 +162,7 @@ def test_a_session_with_a_peer_that_is_not_there_is_closed_at_once() -> None:
     async def scenario() -> None:
         async with Peer("attic").running() as attic:
             attic.net.sync_open(4, Peer("nobody").identity.peer)
-            attic.net.sync_send(4, Summary())
+            attic.net.sync_send(4, Summary(horizon=1))
             await until(lambda: attic.of(SyncClosed))
             assert attic.of(SyncClosed) == [SyncClosed(4)]
 
@@ -181,7 +181,7 @@ def test_a_sync_stream_that_breaks_the_rules_is_closed_and_the_next_one_works(se
             assert not attic.of(SyncHeard)
             assert attic.net.counters()["sync_faults"] == 1
             barn.net.sync_open(2, attic.identity.peer)
-            barn.net.sync_send(2, Summary())
+            barn.net.sync_send(2, Summary(horizon=1))
             await until(lambda: attic.of(SyncHeard))
 
     run(scenario)
@@ -215,7 +215,7 @@ def test_an_observer_hears_and_reads_but_says_and_passes_on_nothing() -> None:
             observer.net.announce(presence("observer"))
             observer.net.stream(live("said"))
             observer.net.sync_open(2, left.identity.peer)
-            observer.net.sync_send(2, Summary())
+            observer.net.sync_send(2, Summary(horizon=1))
             await until(lambda: left.of(SyncHeard))
             right.net.sync_open(2, observer.identity.peer)
             await until(lambda: right.of(SyncClosed))

@@ -13,7 +13,7 @@ from libp2p.custom_types import TProtocol
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.utils import encode_varint_prefixed
 from libp2p.utils.varint import encode_uvarint
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 from net_peers import HOME, PATIENCE_S, Peer, envelope, until
 
 from swarmd.gossip.frames import encode
@@ -62,7 +62,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 def rpc(fill: Callable[[Any], object]) -> bytes:
     message = rpc_pb2.RPC()
     fill(message)
-    return encode_varint_prefixed(message.SerializeToString())
+    return bytes(encode_varint_prefixed(message.SerializeToString()))
 
 
 def message(message: Any, **fields: bytes) -> None:

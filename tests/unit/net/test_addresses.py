@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import pytest
-from multiaddr import Multiaddr  # type: ignore[import-untyped]
+from multiaddr import Multiaddr
 
 from swarmd.net.addresses import expanded, reachable
 

@@ -107,7 +107,7 @@ def test_a_peer_that_takes_nothing_is_hung_up_on_after_a_minute() -> None:
 
     def script(sessions: Sessions, nursery: trio.Nursery) -> None:
         sessions.open(2, PEERS[0])
-        sessions.send(2, Summary())
+        sessions.send(2, Summary(horizon=1))
 
     assert lived(House(pipe), IDLE_S + 1, script)[0] == [SyncClosed(2)]
     assert pipe.ends == ["reset"]
@@ -122,13 +122,13 @@ def test_frames_sent_before_the_stream_is_open_arrive_and_closing_comes_after_th
 
     def script(sessions: Sessions, nursery: trio.Nursery) -> None:
         sessions.open(2, PEERS[0])
-        sessions.send(2, Summary())
+        sessions.send(2, Summary(horizon=1))
         sessions.send(2, Done())
         sessions.close(2)
         sessions.send(2, Done())
 
     assert lived(House(pipe), 5, script)[0] == []
-    assert pipe.written == framed(encode(Summary())) + framed(encode(Done()))
+    assert pipe.written == framed(encode(Summary(horizon=1))) + framed(encode(Done()))
     assert pipe.ends == ["closed"]
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from swarmd.cli.session import Verbs, note, print_line
 
+from swarmd.cli.session import Verbs, note, print_line
 from swarmd.store.files import paths
 from swarmd.store.keys import fingerprint, key_text, new_key, read_key, write_key
 

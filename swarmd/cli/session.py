@@ -68,12 +68,17 @@ def socket_path(given: Path | None) -> Path:
 def ask(socket: Path | None, errand: Callable[[Client], Awaitable[_T]]) -> _T:
     """What *errand* brings back from the daemon. Raises what it raises, out of any exception group."""
 
-    async def run() -> _T:
+    async def go() -> _T:
         async with Client(socket_path(socket)) as client:
             return await errand(client)
 
+    return complete(go)
+
+
+def complete(errand: Callable[[], Awaitable[_T]]) -> _T:
+    """Run *errand* to its end. Raises what it raises, out of any exception group."""
     try:
-        return trio.run(run)
+        return trio.run(errand)
     except BaseExceptionGroup as group:
         raise _first(group) from group
 

@@ -5,6 +5,9 @@ from typing import Annotated
 import typer
 
 from swarmd import __version__
+from swarmd.cli import key
+from swarmd.cli.demo.verb import demo
+from swarmd.cli.run import run
 from swarmd.cli.session import Verbs, lossy_output, print_line
 
 app = typer.Typer(
@@ -32,6 +35,11 @@ def swarmd(
     ] = False,
 ) -> None:
     """Plan for a home without anyone in charge: this machine's peer in the swarm."""
+
+
+app.command(epilog='\b\nExample: swarmd demo --kill-one "A birthday party for a ten-year-old"')(demo)
+app.command()(run)
+app.add_typer(key.app)
 
 
 def main() -> None:

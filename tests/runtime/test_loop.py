@@ -1,12 +1,11 @@
 """The loop on virtual time, with in-memory ports: what comes out, in which order; never how tasks were scheduled."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 import trio
-from swarmd.roles.canned import answer
 from trio.testing import MockClock
 
 from swarmd.daemon.loop import Loop
@@ -18,6 +17,7 @@ from swarmd.ports import Deliver
 from swarmd.replica.inputs import ListGoals, Now, SetGoal, ShowGoal, ShowStatus
 from swarmd.replica.machine import Machine
 from swarmd.replica.status import StatusView
+from swarmd.roles.canned import answer
 from swarmd.roles.scene import Timing
 from swarmd.roles.work import Answer, Backend, Request
 from swarmd.vocab.faults import LocalMistake, RemoteFault
@@ -127,16 +127,20 @@ def house(roles: tuple[str, ...] = ("decomposer", "scorer", "executor"), **llm: 
     machine = Machine(
         Identity(b"1" * 32), SWARM, name="alone", roles=roles, timing=Timing(), rng=random.Random(1), version="test"
     )
-    return House(Loop(machine, store=store, net=net, llm=model, clock=VirtualClock()), store, net, model)
+
+    async def choose() -> CannedLlm:
+        return model
+
+    return House(Loop(machine, store=store, net=net, choose=choose, clock=VirtualClock()), store, net, model)
 
 
-def live_for(home: House, journey: "Callable[[House], trio.abc.AsyncResource] | object") -> None:
+def live_for(home: House, journey: Callable[[House], Awaitable[None]]) -> None:
     """Run the daemon's loop on virtual time while *journey* runs."""
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
             await nursery.start(lambda task_status: home.loop.run(task_status=task_status))
-            await journey(home)  # type: ignore[operator]
+            await journey(home)
             home.loop.stop()
 
     trio.run(main, clock=MockClock(autojump_threshold=0.01))

@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import trio
 import typer
-from swarmd.cli.session import flat, print_line
-from swarmd.control.api import goal_text
 
 from swarmd.cli.demo.journey import demonstrate
 from swarmd.cli.demo.layout import NODES_MAX, NODES_MIN
+from swarmd.cli.session import complete, print_line
+from swarmd.control.api import goal_text
 
 
 def demo(
@@ -29,9 +28,5 @@ def demo(
     Starts several real daemons on loopback, each with its own identity, lets them find each other, and gives one of
     them the goal. What you see is what the last one, which only listens, has understood. Ctrl-C stops them all.
     """
-    with flat():
-        trio.run(
-            lambda: demonstrate(
-                goal_text(text), nodes=nodes, model=model, report_file=report, kill_one=kill_one, say=print_line
-            )
-        )
+    goal = goal_text(text)
+    complete(lambda: demonstrate(goal, nodes=nodes, model=model, report_file=report, kill_one=kill_one, say=print_line))

@@ -268,6 +268,13 @@ def test_without_a_daemon_every_verb_ends_with_3_and_says_how_to_start_one(tmp_p
     assert "swarmd run" in following
 
 
+def test_who_may_open_the_socket_is_the_daemons_word_and_not_a_guess(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert daemon.run("status")[0] == 0
+
+
 def test_the_version_needs_no_daemon(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["version", "--socket", str(tmp_path / "none.sock")])
     assert (done.exit_code, done.stdout) == (0, f"swarmctl {__version__}\ndaemon   none answers\n")

@@ -25,7 +25,7 @@ def goal(
         str, typer.Argument(metavar="TEXT", help='What you want planned; "-" reads it from standard input.')
     ] = "",
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the goal from a file.")
+        Path | None, typer.Option("--file", "-f", metavar="FILE", readable=False, help="Read the goal from a file.")
     ] = None,
     quorum: Annotated[
         int | None,

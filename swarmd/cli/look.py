@@ -42,7 +42,9 @@ def show(goal: GoalId = LATEST, json: Json = False, socket: Socket = None) -> No
 
 def report(
     goal: GoalId = LATEST,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", readable=False, help="Write it to a file.")
+    ] = None,
     json: Json = False,
     socket: Socket = None,
 ) -> None:

@@ -6,8 +6,7 @@ Nothing is cut: long lines wrap under their own branch, so that what is printed 
 from collections.abc import Iterator, Sequence
 
 from rich.box import ASCII2, SIMPLE_HEAD
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -71,7 +70,19 @@ def _label(task: TaskView, goal: GoalView, signs: Signs) -> Iterator[RenderableT
         "  ",
         (state(task, goal), style or "dim"),
     )
-    yield from (Padding(aside, (0, 0, 0, 2)) for aside in _asides(task, goal, signs))
+    yield from map(_Indented, _asides(task, goal, signs))
+
+
+class _Indented:
+    """Text that wraps two cells in, and is not filled up to the width as rich's own padding is."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for line in self._text.wrap(console, max(1, options.max_width - 2)):
+            line.rstrip()
+            yield Text.assemble("  ", line)
 
 
 def _asides(task: TaskView, goal: GoalView, signs: Signs) -> Iterator[Text]:

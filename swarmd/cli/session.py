@@ -5,18 +5,19 @@ lines on standard error: what happened, and what to do next.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
 import msgspec
-import platformdirs
 import trio
 import typer
 from typer.core import TyperGroup
 
 from swarmd.control.client import SYSTEM_SOCKET, Client
+from swarmd.store.files import paths
 from swarmd.vocab.faults import LocalMistake, RemoteFault, Unreachable
 from swarmd.vocab.text import clean
 
@@ -26,7 +27,10 @@ _MESSAGE_BYTES_MAX = 2048  # two lines; what a daemon says is trusted no further
 
 Socket: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--socket", envvar="SWARMD_SOCKET", metavar="PATH", help="The daemon's control socket."),
+    # whether it may be opened is found out by asking, which also tells who may
+    typer.Option(
+        "--socket", envvar="SWARMD_CONTROL_SOCKET", metavar="PATH", readable=False, help="The daemon's control socket."
+    ),
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 GoalId: TypeAlias = Annotated[
@@ -62,25 +66,49 @@ def socket_path(given: Path | None) -> Path:
             return SYSTEM_SOCKET
     except PermissionError:
         return SYSTEM_SOCKET  # it is there, and asking it will tell who may
-    return Path(platformdirs.user_runtime_dir("swarmd")) / "control.sock"
+    return paths(system=False).socket
 
 
 def ask(socket: Path | None, errand: Callable[[Client], Awaitable[_T]]) -> _T:
-    """What *errand* brings back from the daemon. Raises what it raises, out of any exception group."""
+    """What *errand* brings back from the daemon."""
 
-    async def go() -> _T:
+    async def with_client() -> _T:
         async with Client(socket_path(socket)) as client:
             return await errand(client)
 
-    return complete(go)
+    return complete(with_client)
 
 
 def complete(errand: Callable[[], Awaitable[_T]]) -> _T:
-    """Run *errand* to its end. Raises what it raises, out of any exception group."""
+    """Run *errand* to its end. Raises what it raises, out of any exception group.
+
+    An interruption (SIGINT, SIGTERM) cancels it at its next wait, so that no picture is left half drawn and no process
+    behind; then it is raised.
+    """
+    outcome: list[_T] = []
+
+    async def run() -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as interruptions:
+            async with trio.open_nursery() as nursery:
+
+                async def until_interrupted() -> None:
+                    await anext(aiter(interruptions))
+                    nursery.cancel_scope.cancel()
+
+                nursery.start_soon(until_interrupted)
+                outcome.append(await errand())
+                nursery.cancel_scope.cancel()
+
     try:
-        return trio.run(errand)
+        trio.run(run)
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
+    if not outcome:
+        raise KeyboardInterrupt
+    return outcome[0]
 
 
 def print_json(value: object) -> None:
@@ -127,12 +155,3 @@ def _fail(command: str | None, error: Exception, status: int) -> NoReturn:
     if following:
         note(" ".join(following.split()))
     raise typer.Exit(status)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The exception of a group that a person wants to hear of: an interruption before all others."""
-    interrupted = group.subgroup(KeyboardInterrupt)
-    error: BaseException = interrupted or group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -4,7 +4,7 @@ import grp
 import os
 import pwd
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -93,16 +93,10 @@ class Client:
                 if response.is_error:
                     await response.aread()
                 _raise_problem(response, self.path)
-                lines = _lines(response)
-                try:
+                async with aclosing(_lines(response)) as lines:
                     await anext(lines, None)  # the comment that says: from here on nothing is missed
-                    events = _decode_changes(lines, self.path)
-                    try:
-                        yield events
-                    finally:
-                        await events.aclose()
-                finally:
-                    await lines.aclose()
+                    async with aclosing(_decode_changes(lines, self.path)) as changes:
+                        yield changes
         except httpx.HTTPError as error:
             raise _unreachable(error, self.path) from error
 

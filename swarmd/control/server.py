@@ -102,7 +102,7 @@ def _listen(path: Path, mode: int) -> tuple[trio.SocketListener, int]:
     if len(os.fsencode(path)) > PATH_BYTES_MAX:
         raise LocalMistake(
             f"the control socket's path has more than {PATH_BYTES_MAX} bytes: {path}\n"
-            "Choose a shorter one with --socket or SWARMD_SOCKET."
+            "Choose a shorter one with --socket or SWARMD_CONTROL_SOCKET."
         )
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def _listen(path: Path, mode: int) -> tuple[trio.SocketListener, int]:
     except OSError as error:
         raise LocalMistake(
             f"no control socket can be made at {path}: {error.strerror or error}\n"
-            "Choose another place with --socket or SWARMD_SOCKET."
+            "Choose another place with --socket or SWARMD_CONTROL_SOCKET."
         ) from error
     return trio.SocketListener(trio.socket.from_stdlib_socket(sock)), inode
 

@@ -66,7 +66,7 @@ class Daemon:
 
     def run(self, *words: str, given: str | bytes | None = None) -> tuple[int, str, str]:
         """Status, standard output and standard error of `swarmctl *words*`."""
-        done = CliRunner().invoke(app, [*words], input=given, env={"SWARMD_SOCKET": str(self.path)})
+        done = CliRunner().invoke(app, [*words], input=given, env={"SWARMD_CONTROL_SOCKET": str(self.path)})
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.exit_code, done.stdout, done.stderr
 
@@ -87,7 +87,7 @@ def swarmctl(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"
         return subprocess.run(
             command(*words),
             input=given,
-            env={**os.environ, "SWARMD_SOCKET": str(tmp_path / "none.sock")},
+            env={**os.environ, "SWARMD_CONTROL_SOCKET": str(tmp_path / "none.sock")},
             capture_output=True,
             text=True,
             timeout=LIMIT_S,
@@ -268,6 +268,13 @@ def test_without_a_daemon_every_verb_ends_with_3_and_says_how_to_start_one(tmp_p
     assert "swarmd run" in following
 
 
+def test_who_may_open_the_socket_is_the_daemons_word_and_not_a_guess(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert daemon.run("status")[0] == 0
+
+
 def test_the_version_needs_no_daemon(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["version", "--socket", str(tmp_path / "none.sock")])
     assert (done.exit_code, done.stdout) == (0, f"swarmctl {__version__}\ndaemon   none answers\n")
@@ -364,7 +371,7 @@ def spawn(daemon: Daemon, *words: str, stdout: int, **environment: str) -> "subp
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "SWARMD_SOCKET": str(daemon.path), **environment},
+        env={**os.environ, "SWARMD_CONTROL_SOCKET": str(daemon.path), **environment},
     )
 
 
@@ -456,7 +463,7 @@ def test_under_the_c_locale_show_is_drawn_in_ascii(daemon: Daemon) -> None:
     for more in ({"LANG": "C"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
         done = subprocess.run(
             command("show"),
-            env={**environment, **more, "SWARMD_SOCKET": str(daemon.path)},
+            env={**environment, **more, "SWARMD_CONTROL_SOCKET": str(daemon.path)},
             capture_output=True,
             timeout=LIMIT_S,
             check=True,

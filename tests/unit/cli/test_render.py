@@ -108,6 +108,10 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(width: int, sign
     assert "ReservearyokanneartheriverwaitsforChoosetemplesandgardens" in words
 
 
+def test_short_lines_are_not_filled_up_with_spaces() -> None:
+    assert all(len(line) - len(line.rstrip()) <= 1 for line in shown(mid_run()).split("\n"))
+
+
 def test_wide_characters_are_counted_as_a_terminal_does() -> None:
     text = shown(goal_view(task("京都" * 40 + "🎎" * 20, "open", 0)), width=40)
     assert max(map(cell_len, text.split("\n"))) <= 40

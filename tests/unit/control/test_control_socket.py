@@ -296,16 +296,16 @@ def test_a_watcher_that_does_not_read_holds_up_neither_the_daemon_nor_its_end(pa
     door = InMemoryDoor(room=8)
 
     async def errand(client: Client) -> None:
-        stuck = await trio.open_unix_socket(str(path))
-        await stuck.send_all(b"GET /v1/changes HTTP/1.1\r\nhost: swarmd\r\n\r\n")
-        while not door.watchers:
-            await trio.sleep(0.01)
-        big = change("x" * 100_000)
-        for _ in range(40):  # more than any socket buffers
-            door.tell(big)
-            await trio.sleep(0.002)
-        assert door.watchers[0].statistics().current_buffer_used == 8  # it is stuck, and loses
-        assert await client.status() == STATUS
+        async with await trio.open_unix_socket(str(path)) as stuck:
+            await stuck.send_all(b"GET /v1/changes HTTP/1.1\r\nhost: swarmd\r\n\r\n")
+            while not door.watchers:
+                await trio.sleep(0.01)
+            big = change("x" * 100_000)
+            for _ in range(40):  # more than any socket buffers
+                door.tell(big)
+                await trio.sleep(0.002)
+            assert door.watchers[0].statistics().current_buffer_used == 8  # it is stuck, and loses
+            assert await client.status() == STATUS
 
     served(path, door, errand)
 

@@ -43,7 +43,7 @@ class Model:
 
     def __init__(self, path: str, threads: int) -> None:
         """Load *path*; raises whatever llama.cpp raises."""
-        import xllamacpp  # type: ignore[import-untyped]
+        import xllamacpp
 
         self._api_key = secrets.token_urlsafe(24)  # its HTTP port on loopback is open to every user of the machine
         params = xllamacpp.CommonParams()

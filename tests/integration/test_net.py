@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import trio
-from net_peers import HOME, NEIGHBOUR, PATIENCE_S, Peer, envelope, live, presence, until
 
 from swarmd.gossip.frames import Done, Give, Summary
 from swarmd.net.links import DIAL_S
@@ -22,6 +21,7 @@ from swarmd.replica.inputs import (
 )
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
+from tests.integration.net_peers import HOME, NEIGHBOUR, PATIENCE_S, Peer, envelope, live, presence, until
 
 
 def run(test: Any, *args: Any) -> None:

@@ -14,10 +14,10 @@ from libp2p.pubsub.pb import rpc_pb2
 from libp2p.utils import encode_varint_prefixed
 from libp2p.utils.varint import encode_uvarint
 from multiaddr import Multiaddr
-from net_peers import HOME, PATIENCE_S, Peer, envelope, until
 
 from swarmd.gossip.frames import encode
 from swarmd.net.host import MESHSUB
+from tests.integration.net_peers import HOME, PATIENCE_S, Peer, envelope, until
 
 PLAN = f"/swarmd/{HOME.id}/plan/1"
 BEAT = f"/swarmd/{HOME.id}/presence/1"

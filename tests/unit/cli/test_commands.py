@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 import pytest
 import trio
-from invented import GOAL_ID, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, task
 from typer.testing import CliRunner
 
 from swarmd import __version__
@@ -29,6 +28,7 @@ from swarmd.plan.views import Change, GoalLine, GoalView
 from swarmd.replica.inputs import CancelGoal, SetGoal
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab import limits
+from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, task
 
 LIMIT_S = 15.0
 VERBS = ("goal", "goals", "show", "watch", "report", "cancel", "peers", "status", "version")

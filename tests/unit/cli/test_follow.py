@@ -8,7 +8,6 @@ import msgspec
 import pytest
 import trio
 import trio.testing
-from invented import GOAL_ID, mid_run, peers
 
 from swarmd.cli.follow import FETCH_S_MIN, NEWS_MAX, STORY_MAX, Sight, follow
 from swarmd.cli.screen import Lines
@@ -16,6 +15,7 @@ from swarmd.control.client import Client
 from swarmd.plan.views import Change, GoalView
 from swarmd.replica.status import PeerView
 from swarmd.vocab.faults import Unreachable
+from tests.unit.invented import GOAL_ID, mid_run, peers
 
 
 class FakeClient(Client):

@@ -5,13 +5,13 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from invented import KITCHEN, START_MS, goal_view, mid_run, peer, peers, task
 from rich.cells import cell_len
 
 from swarmd.cli.live import live_view
 from swarmd.cli.words import ASCII, UNICODE, Signs, console
 from swarmd.plan.views import Change, ClaimView, GoalView, TaskView
 from swarmd.replica.status import PeerView
+from tests.unit.invented import KITCHEN, START_MS, goal_view, mid_run, peer, peers, task
 
 
 def lines(

@@ -4,7 +4,13 @@ import io
 import re
 
 import pytest
-from invented import (
+from rich.cells import cell_len
+from rich.console import RenderableType
+
+from swarmd.cli.render import goal_list, goal_tree, peer_list, status_page
+from swarmd.cli.words import ASCII, UNICODE, Signs, console, tail
+from swarmd.plan.views import ClaimView, GoalLine, GoalView
+from tests.unit.invented import (
     GOAL_ID,
     KITCHEN,
     START_MS,
@@ -18,12 +24,6 @@ from invented import (
     result,
     task,
 )
-from rich.cells import cell_len
-from rich.console import RenderableType
-
-from swarmd.cli.render import goal_list, goal_tree, peer_list, status_page
-from swarmd.cli.words import ASCII, UNICODE, Signs, console, tail
-from swarmd.plan.views import ClaimView, GoalLine, GoalView
 
 
 def drawn(picture: RenderableType, signs: Signs = UNICODE, width: int = 80, *, terminal: bool = False) -> str:

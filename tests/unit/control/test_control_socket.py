@@ -13,7 +13,6 @@ import httpx
 import msgspec
 import pytest
 import trio
-from invented import GOAL_ID, STATUS, InMemoryDoor, goal_view, mid_run, peers, result, task
 
 from swarmd.control import api, server
 from swarmd.control.api import GoalRequest
@@ -26,6 +25,7 @@ from swarmd.plan.views import Change
 from swarmd.replica.inputs import CancelGoal, Command, SetGoal
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId, Unreachable
+from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, goal_view, mid_run, peers, result, task
 
 LIMIT_S = 10.0  # for what takes milliseconds
 

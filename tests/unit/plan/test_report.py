@@ -6,10 +6,10 @@ import time
 from itertools import pairwise
 
 import pytest
-from invented import KITCHEN, MINI, NAS, finished, goal_view, mid_run, result, task
 from markdown_it import MarkdownIt
 
 from swarmd.plan.report import report
+from tests.unit.invented import KITCHEN, MINI, NAS, finished, goal_view, mid_run, result, task
 
 # what markdown is made of; a mixture of these has found every hole so far
 _PIECES = [

@@ -1,1 +1,0 @@
-"""Lets unit tests share the invented household: `from invented import mid_run`."""

@@ -1,4 +1,5 @@
-"""What the pure core needs of the world, one Protocol an adapter. Adapters import this floor and lower, never each other."""
+"""What the pure core needs of the world, one Protocol an adapter. Adapters import this floor and lower, never each
+other."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -21,9 +22,6 @@ class Clock(Protocol):
     def now(self) -> Now:
         """One reading."""
 
-    async def sleep_until(self, mono_ms: int) -> None:
-        """Return when the monotonic clock has reached *mono_ms*."""
-
 
 class Store(Protocol):
     """The event journal. Blocking: the caller decides on which thread."""
@@ -44,9 +42,7 @@ class Store(Protocol):
 class Net(Protocol):
     """Links to other peers."""
 
-    async def run(
-        self, deliver: Deliver, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-    ) -> None:
+    async def run(self, deliver: Deliver, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Live until cancelled, delivering Heard, PresenceHeard, LiveHeard, Connected, Disconnected and Sync… inputs.
 
         Reports started once the listening port is bound and the topics are joined.

@@ -63,6 +63,8 @@ def _unknown(header: _Header) -> Unknown:
 
 
 def _check_text(event: Known) -> None:
+    texts: tuple[str, ...]
+    long: tuple[str, ...]
     match event:
         case Goal():
             texts, long = (), (event.text,)

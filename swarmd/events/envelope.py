@@ -89,7 +89,8 @@ class Identity:
 
 
 def seal(event: Known, signer: Signer, swarm: Swarm) -> Envelope:
-    """The signed envelope of a new event of ours. Its author must be the signer; raises ValueError if it is too large."""
+    """The signed envelope of a new event of ours. Its author must be the signer; raises ValueError if it is too
+    large."""
     assert event.author == signer.peer
     payload = encode(event)
     envelope = Envelope(payload, signer.sign(_signed(swarm.id, payload)))

@@ -13,11 +13,12 @@ from swarmd.vocab import limits
 from swarmd.vocab.hlc import HLC_MAX
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 
-_DIGEST = Meta(pattern="^[0-9a-f]{64}$")
+# \Z and not $, which would let a line break through at the end
+_DIGEST = Meta(pattern=r"^[0-9a-f]{64}\Z")
 _AnEvent: TypeAlias = Annotated[EventId, _DIGEST]
 _ATask: TypeAlias = Annotated[TaskId, _DIGEST]
 _AGoal: TypeAlias = Annotated[GoalId, _DIGEST]
-_APeer: TypeAlias = Annotated[PeerId, Meta(pattern="^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}$")]
+_APeer: TypeAlias = Annotated[PeerId, Meta(pattern=r"^12D3KooW[1-9A-HJ-NP-Za-km-z]{44}\Z")]
 _Electorate: TypeAlias = Annotated[tuple[_APeer, ...], Meta(max_length=limits.ELECTORATE_MAX)]
 _Mark: TypeAlias = Annotated[float, Meta(ge=0.0, le=1.0)]
 _Ballot: TypeAlias = Annotated[int, Meta(ge=0, le=limits.BALLOT_MAX)]
@@ -89,7 +90,8 @@ class Subgoal(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(GoalEvent, frozen=True, tag="proposal/1"):
-    """One way to split *task*. Without subgoals it says: do this task whole. *refines* names the proposal it polishes."""
+    """One way to split *task*. Without subgoals it says: do this task whole. *refines* names the proposal it
+    polishes."""
 
     task: _ATask
     strategy: Annotated[str, Meta(max_length=limits.STRATEGY_BYTES_MAX)]
@@ -195,7 +197,5 @@ class Unknown(Event, frozen=True, tag="unknown"):
     goal: str = ""
 
 
-Known: TypeAlias = (
-    Member | Goal | Proposal | Score | Promise | Nomination | Vote | Claim | Result | Cancel | Amend
-)
+Known: TypeAlias = Member | Goal | Proposal | Score | Promise | Nomination | Vote | Claim | Result | Cancel | Amend
 OfGoal: TypeAlias = Proposal | Score | Promise | Nomination | Vote | Claim | Result | Cancel | Amend

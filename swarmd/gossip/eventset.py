@@ -1,7 +1,7 @@
 """The set of all events that this peer has, in groups that reconcile one by one. It only grows, until a goal is pruned.
 
-A group's fingerprint is the sum of its ids modulo 2**256 and their number, hashed: sets can be compared range by range and a
-new event costs one addition (Meyer 2023, "Range-Based Set Reconciliation").
+A group's fingerprint is the sum of its ids modulo 2**256 and their number, hashed: sets can be compared range by
+range and a new event costs one addition (Meyer 2023, "Range-Based Set Reconciliation").
 """
 
 import hashlib

@@ -20,7 +20,7 @@ _Bytes16: TypeAlias = Annotated[bytes, Meta(min_length=16, max_length=16)]
 _Short: TypeAlias = Annotated[str, Meta(max_length=limits.MODEL_BYTES_MAX)]
 _Stamp: TypeAlias = Annotated[int, Meta(ge=0, le=HLC_MAX)]
 _T = TypeVar("_T")
-_Group: TypeAlias = Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
+_Group: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")]
 
 
 class Presence(Struct, frozen=True, kw_only=True):
@@ -44,19 +44,19 @@ class Presence(Struct, frozen=True, kw_only=True):
 class Live(Struct, frozen=True, kw_only=True):
     """A chunk of a running task's text, starting *offset* characters into it; empty to keep a quiet claim's lease."""
 
-    goal: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    task: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-    claim: Annotated[EventId, Meta(pattern="^[0-9a-f]{64}$")]
+    goal: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    task: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    claim: Annotated[EventId, Meta(pattern=r"^[0-9a-f]{64}\Z")]
     offset: Annotated[int, Meta(ge=0)]
     text: Annotated[str, Meta(max_length=limits.LIVE_BYTES_MAX)]
 
 
 class Bound(Struct, frozen=True, array_like=True, order=True):
-    """A place in a group's events, which lie in order of stamp, then id: before every event whose stamp is later, or equal
-    with an id that sorts at or after *prefix*."""
+    """A place in a group's events, which lie in order of stamp, then id: before every event whose stamp is later, or
+    equal with an id that sorts at or after *prefix*."""
 
     hlc: _Stamp
-    prefix: Annotated[str, Meta(max_length=65, pattern="^[0-9a-f]*$")] = ""  # an id and one digit: just after it
+    prefix: Annotated[str, Meta(max_length=65, pattern=r"^[0-9a-f]*\Z")] = ""  # an id and one digit: just after it
 
 
 FIRST = Bound(0)
@@ -71,7 +71,8 @@ class GroupSummary(Struct, frozen=True, array_like=True):
 
 
 class Range(Struct, frozen=True, array_like=True):
-    """The events of a group in [*lower*, *upper*): either their *fingerprint*, or the 16-byte beginnings of all their ids."""
+    """The events of a group in [*lower*, *upper*): either their *fingerprint*, or the 16-byte beginnings of all their
+    ids."""
 
     lower: Bound
     upper: Bound
@@ -80,16 +81,16 @@ class Range(Struct, frozen=True, array_like=True):
 
 
 class Summary(Struct, frozen=True, tag="summary/1"):
-    """First frame of both sides. The initiator's names no groups; the responder's lists all that it has. *horizon*: stamps
-    beyond which this side takes nothing, since they are too far ahead of its clock."""
+    """First frame of both sides. The initiator's names no groups; the responder's lists all that it has. *horizon*:
+    stamps beyond which this side takes nothing, since they are too far ahead of its clock."""
 
     horizon: _Stamp
     groups: Annotated[tuple[GroupSummary, ...], Meta(max_length=limits.FRAME_IDS_MAX)] = ()
 
 
 class Ranges(Struct, frozen=True, tag="ranges/1"):
-    """Ranges of one group. The initiator sends fingerprints; the responder says nothing of those that are equal, and of each
-    other one either sends all ids or the fingerprints of its parts."""
+    """Ranges of one group. The initiator sends fingerprints; the responder says nothing of those that are equal, and
+    of each other one either sends all ids or the fingerprints of its parts."""
 
     group: _Group
     ranges: Annotated[tuple[Range, ...], Meta(max_length=limits.RANGES_MAX)]
@@ -111,7 +112,8 @@ class Want(Struct, frozen=True, tag="want/1"):
 
 
 class Give(Struct, frozen=True, tag="give/1"):
-    """Events. Answers `Pull` and `Want`; from the initiator, what the responder lacks. *more*: cut at the frame limit."""
+    """Events. Answers `Pull` and `Want`; from the initiator, what the responder lacks. *more*: cut at the frame
+    limit."""
 
     envelopes: tuple[Envelope, ...]
     more: bool = False

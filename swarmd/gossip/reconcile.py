@@ -1,8 +1,8 @@
 """Two peers find what one has and the other lacks, and exchange just that (range-based set reconciliation, Meyer 2023).
 
-The initiator keeps all state; the responder answers each frame by itself, so a broken stream costs nothing and a new one goes on
-where the sets have got to. Where the initiator has nothing at all in a range that differs, it pulls the range whole instead of
-learning its ids first: a late joiner moves little more than the bytes it lacked.
+The initiator keeps all state; the responder answers each frame by itself, so a broken stream costs nothing and a new
+one goes on where the sets have got to. Where the initiator has nothing at all in a range that differs, it pulls the
+range whole instead of learning its ids first: a late joiner moves little more than the bytes it lacked.
 """
 
 from collections import deque
@@ -50,7 +50,8 @@ class Initiator:
     def step(self, frame: Frame) -> tuple[Frame | None, tuple[Envelope, ...]]:
         """What to send next (None: level, close the session), and the events that *frame* brought.
 
-        The caller takes those events in before the next step. Raises RemoteFault if the answer does not fit the question.
+        The caller takes those events in before the next step. Raises RemoteFault if the answer does not fit the
+        question.
         """
         envelopes: tuple[Envelope, ...] = ()
         match (self._asked, frame):

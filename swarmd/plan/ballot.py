@@ -1,9 +1,10 @@
-"""The ballot accepts exactly one split per task, ever: single-decree consensus spoken in events, with no standing leader.
+"""The ballot accepts exactly one split per task, ever: single-decree consensus spoken in events, with no standing
+leader.
 
-Ballot n has one chair. A scorer votes once per ballot and in no ballot below one that it promised. A chair of a later ballot
-first collects promises from a quorum and must nominate again whatever an earlier ballot may have accepted. This is Paxos
-(Lamport 1998) with the coordinator of each ballot fixed beforehand, and with approvals counted instead of trusted: only
-a proposal that could have reached its quorum binds the chair.
+Ballot n has one chair. A scorer votes once per ballot and in no ballot below one that it promised. A chair of a later
+ballot first collects promises from a quorum and must nominate again whatever an earlier ballot may have accepted.
+This is Paxos (Lamport 1998) with the coordinator of each ballot fixed beforehand, and with approvals counted instead
+of trusted: only a proposal that could have reached its quorum binds the chair.
 """
 
 from collections.abc import Iterable
@@ -106,6 +107,13 @@ class BallotBook:
             case Nomination():
                 self.nominations.setdefault(event.ballot, {})[identifier] = event
 
+    def facts(self) -> tuple[object, ...]:
+        """Everything said, in one order whatever the order of hearing."""
+        votes = {ballot: sorted((p, sorted(v)) for p, v in said.items()) for ballot, said in self.votes.items()}
+        promises = {ballot: sorted((p, sorted(v)) for p, v in said.items()) for ballot, said in self.promises.items()}
+        nominations = {ballot: sorted(named) for ballot, named in self.nominations.items()}
+        return sorted(votes.items()), sorted(promises.items()), sorted(nominations.items())
+
     def approvals(self, ballot: int, proposal: EventId, electorate: Electorate) -> set[PeerId]:
         """Members whose one vote in *ballot* approves *proposal*; void votes count for nothing."""
         said = self.votes.get(ballot, {})
@@ -117,7 +125,9 @@ class BallotBook:
 
     def equivocators(self) -> list[tuple[int, PeerId]]:
         """Who voted twice in one ballot, differently."""
-        return sorted((ballot, peer) for ballot, said in self.votes.items() for peer, votes in said.items() if len(votes) > 1)
+        return sorted(
+            (ballot, peer) for ballot, said in self.votes.items() for peer, votes in said.items() if len(votes) > 1
+        )
 
     def accepted(self, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
         """The accepted split among the *known* proposals of this task, if there is one."""

@@ -27,8 +27,8 @@ def holder(claims: Mapping[EventId, Claim], born: Hlc) -> EventId | None:
 def counting(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim]) -> EventId | None:
     """The result that is the task's. A result needs its claim, by the same author for the same attempt.
 
-    Done counts before failed, so that a finished task stays finished; then the higher attempt; then the claim that comes
-    first in claim order; then the earlier stamp.
+    Done counts before failed, so that a finished task stays finished; then the higher attempt; then the claim that
+    comes first in claim order; then the earlier stamp.
     """
 
     def rank(identifier: EventId) -> tuple[bool, ClaimOrder, int, str]:

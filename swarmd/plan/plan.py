@@ -74,7 +74,8 @@ class GoalPlan:
 
     @property
     def electorate(self) -> Electorate:
-        """Who votes: as the goal says, else as its author's first amendment says; a forced amendment replaces either."""
+        """Who votes: as the goal says, else as its author's first amendment says; a forced amendment replaces
+        either."""
         if self.goal is None:
             return Electorate((), 0)
         amends = sorted(
@@ -170,21 +171,7 @@ class GoalPlan:
                     )
                     for task in self.walk()
                 ],
-                [
-                    (
-                        task,
-                        sorted(book.proposals),
-                        sorted((p, sorted((s, m[1]) for s, m in marks.items())) for p, marks in book.scores.items()),
-                        sorted((b, sorted((p, sorted(v)) for p, v in said.items())) for b, said in book.ballots.votes.items()),
-                        sorted((b, sorted((p, sorted(v)) for p, v in s.items())) for b, s in book.ballots.promises.items()),
-                        sorted((b, sorted(named)) for b, named in book.ballots.nominations.items()),
-                        sorted(book.claims),
-                        sorted(book.results),
-                    )
-                    for task, book in sorted(self.books.items())
-                    if book.proposals or book.scores or book.claims or book.results or book.ballots.votes
-                    or book.ballots.promises or book.ballots.nominations
-                ],
+                [(task, book.facts()) for task, book in sorted(self.books.items()) if not book.empty],
                 sorted(self.cancels),
                 sorted(self.amends),
             )  # fmt: skip

@@ -91,9 +91,7 @@ def _ended_ms(plan: GoalPlan) -> int | None:
     return hlc.wall_ms(Hlc(max(stamps, default=0)))
 
 
-def _task_view(
-    plan: GoalPlan, task: Task, streams: Mapping[EventId, str], waits: Callable[[Task], str]
-) -> TaskView:
+def _task_view(plan: GoalPlan, task: Task, streams: Mapping[EventId, str], waits: Callable[[Task], str]) -> TaskView:
     book = plan.book(task.id)
     claim = holder_of(task, book)
     held = book.claims[claim] if claim else None
@@ -119,9 +117,7 @@ def _task_view(
         ),
         ballot=book.ballots.current(plan.electorate),
         below_threshold=accepted is not None and below_threshold(plan, book, accepted),
-        claim=ClaimView(
-            id=claim, executor=held.author, attempt=held.attempt, since_ms=hlc.wall_ms(Hlc(held.hlc))
-        )
+        claim=ClaimView(id=claim, executor=held.author, attempt=held.attempt, since_ms=hlc.wall_ms(Hlc(held.hlc)))
         if claim and held
         else None,
         results=tuple(

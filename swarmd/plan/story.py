@@ -55,20 +55,26 @@ def of_event(opened: Opened, plan: Plan, name: Name) -> Change | None:
 
 def of_shift(shift: Shift, plan: Plan, wall_ms: int) -> Change | None:
     """What a move of the fold says."""
-    known = plan.goals.get(GoalId(shift.goal))  # type: ignore[arg-type]
+    known = plan.goals.get(GoalId(shift.goal))
     if known is None:
         return None
     where = title(plan, shift.goal, shift.task)
     if shift.kind == "ended":
-        return Change(kind="ended", text=f"the goal “{where}” has ended: {known.status}", goal=shift.goal, wall_ms=wall_ms)
+        return Change(
+            kind="ended", text=f"the goal “{where}” has ended: {known.status}", goal=shift.goal, wall_ms=wall_ms
+        )
     if shift.kind != "accepted":
         return None
     task = known.tasks[TaskId(shift.task)]
     assert task.accepted is not None
     book = known.book(task.id)
     proposal = book.proposals[task.accepted.proposal]
-    parts = f"split {proposal.strategy} into {len(task.children)} parts" if task.children else "done whole, without a split"
-    weak = ", below the threshold for want of a better one" if below_threshold(known, book, task.accepted.proposal) else ""
+    parts = (
+        f"split {proposal.strategy} into {len(task.children)} parts" if task.children else "done whole, without a split"
+    )
+    weak = (
+        ", below the threshold for want of a better one" if below_threshold(known, book, task.accepted.proposal) else ""
+    )
     ballot = f" in ballot {task.accepted.ballot}" if task.accepted.ballot else ""
     text = f"accepted{ballot}: “{where}” is {parts}{weak}"
     return Change(kind="accepted", text=text, goal=shift.goal, task=shift.task, wall_ms=wall_ms)
@@ -76,7 +82,7 @@ def of_shift(shift: Shift, plan: Plan, wall_ms: int) -> Change | None:
 
 def title(plan: Plan, goal: str, task: str) -> str:
     """A task's title, or its short id while the tree has not reached it."""
-    known = plan.goals.get(GoalId(goal))  # type: ignore[arg-type]
+    known = plan.goals.get(GoalId(goal))
     found = known.tasks.get(TaskId(task)) if known else None
     return brief(found.title) if found else short(task)
 
@@ -95,9 +101,7 @@ def _where(opened: Opened) -> tuple[str, str]:
     return getattr(event, "goal", ""), getattr(event, "task", "")
 
 
-def _words(
-    opened: Opened, event: Event, plan: Plan, goal: str, task: str, name: Name
-) -> tuple[ChangeKind, str] | None:
+def _words(opened: Opened, event: Event, plan: Plan, goal: str, task: str, name: Name) -> tuple[ChangeKind, str] | None:
     where = title(plan, goal, task)
     match event:
         case Goal():
@@ -138,7 +142,7 @@ def _words(
 
 
 def _strategy(plan: Plan, goal: str, task: str, proposal: str) -> str:
-    known = plan.goals.get(GoalId(goal))  # type: ignore[arg-type]
+    known = plan.goals.get(GoalId(goal))
     book = known.books.get(TaskId(task)) if known else None
     found = book.proposals.get(proposal) if book else None  # type: ignore[call-overload]
     return found.strategy if found else "not heard yet"

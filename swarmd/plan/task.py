@@ -47,6 +47,22 @@ class TaskBook:
             case _:
                 self.ballots.add(identifier, event)
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has been said: a book may be opened before there is anything to put in."""
+        return self == TaskBook(BallotBook(self.ballots.task))
+
+    def facts(self) -> tuple[object, ...]:
+        """Everything said, in one order whatever the order of hearing: what a digest is taken of."""
+        marks = {p: sorted((scorer, mark[1]) for scorer, mark in given.items()) for p, given in self.scores.items()}
+        return (
+            sorted(self.proposals),
+            sorted(marks.items()),
+            self.ballots.facts(),
+            sorted(self.claims),
+            sorted(self.results),
+        )
+
     def marks(self, proposal: EventId, members: tuple[PeerId, ...]) -> dict[PeerId, float]:
         """The electorate's marks of *proposal*, 0..1."""
         given = self.scores.get(proposal, {})
@@ -73,8 +89,8 @@ class TaskBook:
 
 @dataclass(slots=True)
 class Task:
-    """A task of the accepted tree. *after*: earlier siblings it waits for. *budget*: how many tasks it may still grow to,
-    itself included. *born*: stamp of the acceptance that made it."""
+    """A task of the accepted tree. *after*: earlier siblings it waits for. *budget*: how many tasks it may still grow
+    to, itself included. *born*: stamp of the acceptance that made it."""
 
     id: TaskId
     parent: TaskId | None

@@ -1,4 +1,5 @@
-"""Everything that a replica asks of the world, in the order in which it must happen: durable, then loud, then answered."""
+"""Everything that a replica asks of the world, in the order in which it must happen: durable, then loud, then
+answered."""
 
 from typing import TypeAlias
 

@@ -12,7 +12,8 @@ from swarmd.vocab.ids import PeerId
 
 
 class Now(Struct, frozen=True):
-    """One reading of both clocks. *wall_ms*: Unix time, may jump. *mono_ms*: never goes back, means nothing elsewhere."""
+    """One reading of both clocks. *wall_ms*: Unix time, may jump. *mono_ms*: never goes back, means nothing
+    elsewhere."""
 
     wall_ms: int
     mono_ms: int

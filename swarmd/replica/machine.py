@@ -1,11 +1,13 @@
-"""One door in, one list out: `handle(input, now) -> effects`. No I/O, no clock, no randomness but the generator it was given.
+"""One door in, one list out: `handle(input, now) -> effects`. No I/O, no clock, no randomness but the generator it
+was given.
 
-What leaves is in order: durable, then loud, then work for the model and timers, then told, then answered. A peer's own facts walk
-the same road as heard ones: into the set, into the fold, and only then out.
+What leaves is in order: durable, then loud, then work for the model and timers, then told, then answered. A peer's
+own facts walk the same road as heard ones: into the set, into the fold, and only then out.
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +24,7 @@ from swarmd.events.kinds import (
     Proposal,
     Result,
     Score,
+    Usage,
     Vote,
 )
 from swarmd.gossip.eventset import EventSet
@@ -94,6 +97,7 @@ _TRIES = 2  # a model that failed twice at the same thing is not asked a third t
 _LIVE_MS = 500  # running text is told twice a second
 _JOIN_MS_MAX = 30_000  # a peer whose neighbours never answer its sync speaks after that time all the same
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
+_UNSTAMPED = 0  # a stamp is given at the moment of speaking
 _CUT = "\n\n[cut: the text was longer than a result may be]"
 _TEXT_CHECKS = "text checks"
 
@@ -112,7 +116,8 @@ class Machine:
         rng: random.Random,
         version: str,
     ) -> None:
-        """*roles*: a subset of `ROLES`; none of them makes a pure observer, which publishes nothing and signs nothing."""
+        """*roles*: a subset of `ROLES`; none of them makes a pure observer, which publishes nothing and signs
+        nothing."""
         self._signer = signer
         self._swarm = swarm
         self._name = clean(name, limits.NAME_BYTES_MAX) or short(signer.peer)
@@ -285,20 +290,20 @@ class Machine:
         self._told += [told] if told else []
         self._told += [c for shift in shifts if (c := story.of_shift(shift, self.plan, self._wall_ms()))]
 
-    def _say(self, make: Callable[[Hlc], Known]) -> EventId:
-        """Author an event. Its author becomes a member first."""
+    def _say(self, event: Known) -> EventId:
+        """Author an event: stamp, sign, take in, and let it out. Its author becomes a member first."""
         assert not self.silent, "an observer signs nothing"
         if self.peer not in self.plan.members:
             proof = self._swarm.proof(self.peer)
-            self._seal(lambda at: Member(author=self.peer, hlc=at, peer=self.peer, name=self._name, proof=proof))
-        return self._seal(make)
+            self._seal(Member(author=self.peer, hlc=_UNSTAMPED, peer=self.peer, name=self._name, proof=proof))
+        return self._seal(event)
 
-    def _seal(self, make: Callable[[Hlc], Known]) -> EventId:
+    def _seal(self, event: Known) -> EventId:
         self._clock = hlc.tick(self._clock, self._wall_ms())
-        event = make(self._clock)
-        envelope = seal(event, self._signer, self._swarm)
+        stamped = msgspec.structs.replace(event, hlc=self._clock)
+        envelope = seal(stamped, self._signer, self._swarm)
         self._said.append(envelope)
-        self._take(Opened(envelope.id, event, envelope), tell=True)
+        self._take(Opened(envelope.id, stamped, envelope), tell=True)
         return envelope.id
 
     def _wall_ms(self) -> int:
@@ -309,7 +314,8 @@ class Machine:
         return max(0, wall + offset) if wrong else wall
 
     def _horizon(self) -> int:
-        """The latest stamp that is taken in. Without a clock to go by, any is: a machine that boots in 1970 must listen."""
+        """The latest stamp that is taken in. Without a clock to go by, any is: a machine that boots in 1970 must
+        listen."""
         wall = self._wall_ms()
         return hlc.HLC_MAX - 1 if wall < limits.PLAUSIBLE_MS_MIN else hlc.at(wall + limits.DRIFT_MS_MAX)
 
@@ -346,14 +352,12 @@ class Machine:
             self._show_text(live.goal, live.task, live.claim, live.offset, live.text)
 
     def _show_text(self, goal: str, task: str, claim: EventId, offset: int, text: str) -> None:
-        so_far = self._streams.get(claim, "")
-        if offset != len(so_far):
-            so_far = cut(so_far, 0) if offset == 0 else so_far + " … "
-        self._streams[claim] = cut(so_far + text, limits.LIVE_TEXT_BYTES_MAX)
+        so_far = "" if offset == 0 else self._streams.get(claim, "")
+        gap = " … " if offset > len(so_far) else ""  # a chunk was lost; the result will have it all
+        self._streams[claim] = cut(so_far[:offset] + gap + text, limits.LIVE_TEXT_BYTES_MAX)
         where = story.title(self.plan, goal, task)
-        self._told.append(
-            Change(kind="live", text=f"“{where}”: {clean(text, 200)}", goal=goal, task=task, chunk=text, wall_ms=self._wall_ms())
-        )
+        line = f"“{where}”: {clean(text, limits.TITLE_BYTES_MAX)}"
+        self._told.append(Change(kind="live", text=line, goal=goal, task=task, chunk=text, wall_ms=self._wall_ms()))
 
     def _sync(self, heard: SyncHeard) -> None:
         try:
@@ -387,7 +391,8 @@ class Machine:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """A peer speaks in ballots and claims only after it has heard what was said while it was away; its disk may be old."""
+        """A peer speaks in ballots and claims only after it has heard what was said while it was away; its disk may
+        be old."""
         assert self._started_ms is not None
         if self._caught_up:
             return
@@ -441,10 +446,8 @@ class Machine:
 
     def _scene(self) -> Scene:
         alive = self.roster.alive(self._now.mono_ms)
-        with_role = {
-            role: sorted([p for p, presence in alive.items() if role in presence.roles] + ([self.peer] if role in self.roles else []))
-            for role in ROLES
-        }
+        roles = {peer: presence.roles for peer, presence in alive.items()} | {self.peer: self.roles}
+        with_role = {role: sorted(peer for peer, held in roles.items() if role in held) for role in ROLES}
         return Scene(
             me=self.peer, mono_ms=self._now.mono_ms, timing=self._timing, with_role=with_role, clocks=self._clocks
         )
@@ -465,14 +468,9 @@ class Machine:
                 continue
             members = tuple(scorers[: limits.ELECTORATE_MAX])
             quorum = Electorate.of(members, plan.goal.quorum).quorum
-            self._say(
-                lambda at, goal=plan.id, members=members, quorum=quorum: Amend(  # type: ignore[misc]
-                    author=self.peer, hlc=at, goal=goal, electorate=members, quorum=quorum
-                )
-            )
+            self._say(Amend(author=self.peer, hlc=_UNSTAMPED, goal=plan.id, electorate=members, quorum=quorum))
 
     def _deliberate(self, scene: Scene) -> None:
-        wanted: set[Subject] = set()
         wishes: list[tuple[int, int, Subject]] = []
         for age, plan in enumerate(self.plan.open_goals()):
             for task in list(plan.walk()):
@@ -488,8 +486,8 @@ class Machine:
                     self._speak(plan, task, scene)
                     if task.accepted is not None:
                         continue
-                    for proposal in scorer.unscored(plan, task, scene):
-                        wishes.append((0, age, Subject("judge", plan.id, task.id, proposal)))
+                    unscored = scorer.unscored(plan, task, scene)
+                    wishes += [(0, age, Subject("judge", plan.id, task.id, proposal)) for proposal in unscored]
                 if "decomposer" in self.roles and self._caught_up:
                     draft = decomposer.wanted(plan, task, scene)
                     if draft is not None:
@@ -509,26 +507,7 @@ class Machine:
             speech = scorer.speak(plan, task, scene)
             if speech is None:
                 return
-            me, goal, about = self.peer, plan.id, task.id
-            match speech:
-                case scorer.SayPromise(ballot, approvals):
-                    self._say(
-                        lambda at, ballot=ballot, approvals=approvals: Promise(  # type: ignore[misc]
-                            author=me, hlc=at, goal=goal, task=about, ballot=ballot, approvals=approvals
-                        )
-                    )
-                case scorer.SayNomination(ballot, proposal, promises):
-                    self._say(
-                        lambda at, ballot=ballot, proposal=proposal, promises=promises: Nomination(  # type: ignore[misc]
-                            author=me, hlc=at, goal=goal, task=about, ballot=ballot, proposal=proposal, promises=promises
-                        )
-                    )
-                case scorer.SayVote(ballot, proposal, approve):
-                    self._say(
-                        lambda at, ballot=ballot, proposal=proposal, approve=approve: Vote(  # type: ignore[misc]
-                            author=me, hlc=at, goal=goal, task=about, ballot=ballot, proposal=proposal, approve=approve
-                        )
-                    )
+            self._say(_event(speech, author=self.peer, goal=plan.id, task=task.id))
 
     def _begin_thought(self, subject: Subject) -> None:
         """Start judging or proposing, if there is a free slot and it is not put off."""
@@ -581,16 +560,17 @@ class Machine:
                     continue
                 claim = holder_of(task, plan.book(task.id))
                 book = plan.book(task.id)
-                if claim and book.claims[claim].author == self.peer and not any(r.claim == claim for r in book.results.values()):
+                mine = claim is not None and book.claims[claim].author == self.peer
+                if claim is not None and mine and not any(r.claim == claim for r in book.results.values()):
                     held[claim] = (plan, task)
         for number, job in list(self._jobs.running.items()):
             if job.subject.kind == "work" and job.subject.about not in held:
                 self._abort(number)  # finished elsewhere, cancelled, or an earlier claim came to light
         for claim, (plan, task) in held.items():
             subject = Subject("work", plan.id, task.id, claim)
-            number = self._jobs.number(subject)
-            if number is not None:
-                self._renew(self._jobs.running[number], claim)
+            running = self._jobs.number(subject)
+            if running is not None:
+                self._renew(self._jobs.running[running], claim)
                 continue
             settled = self._claimed.get(claim, self._now.mono_ms) + self._timing.settle_ms
             self._claimed.setdefault(claim, self._now.mono_ms)  # after a restart an old claim settles anew
@@ -599,8 +579,8 @@ class Machine:
                 self._start_job(subject, executor.request(plan, task))
         if "executor" not in self.roles or not self._caught_up:
             return
-        unstarted = sum(1 for claim, (p, t) in held.items() if self._jobs.number(Subject("work", p.id, t.id, claim)) is None)
-        free = self._free_slots() - unstarted
+        started = {job.subject.about for job in self._jobs.running.values()}
+        free = self._free_slots() - sum(claim not in started for claim in held)
         for plan in self.plan.open_goals():
             for opening in executor.openings(plan, scene, expired):
                 if free <= 0:
@@ -610,11 +590,15 @@ class Machine:
                     continue
                 assert plan.goal is not None
                 claim = self._say(
-                    lambda at, plan=plan, opening=opening: Claim(  # type: ignore[misc]
-                        author=self.peer, hlc=at, goal=plan.id, task=opening.task.id, attempt=opening.attempt,
+                    Claim(
+                        author=self.peer,
+                        hlc=_UNSTAMPED,
+                        goal=plan.id,
+                        task=opening.task.id,
+                        attempt=opening.attempt,
                         lease_ms=plan.goal.policy.lease_ms,
                     )
-                )  # fmt: skip
+                )
                 self._claimed[claim] = now
                 self._wake_at(now + self._timing.settle_ms)
                 free -= 1
@@ -741,11 +725,17 @@ class Machine:
         if any(p.subgoals == subgoals for p in book.proposals.values()):
             return False
         self._say(
-            lambda at: Proposal(
-                author=self.peer, hlc=at, goal=plan.id, task=task.id, strategy=cut(draft.strategy, limits.STRATEGY_BYTES_MAX),
-                subgoals=subgoals, refines=draft.refines, model=_label(split.model),
+            Proposal(
+                author=self.peer,
+                hlc=_UNSTAMPED,
+                goal=plan.id,
+                task=task.id,
+                strategy=cut(draft.strategy, limits.STRATEGY_BYTES_MAX),
+                subgoals=subgoals,
+                refines=draft.refines,
+                model=_label(split.model),
             )
-        )  # fmt: skip
+        )
         return True
 
     def _score(self, plan: GoalPlan, task: Task, proposal: EventId, judgement: Judgement | None) -> None:
@@ -759,13 +749,20 @@ class Machine:
             marks, words = join_marks(judgement, findings), critique(judgement, findings)
         else:  # to do a task whole is just good enough: any split that is better wins
             marks, words = (plan.goal.policy.threshold,) * 3, ""
-        model = _label(judgement.model) if judgement else _TEXT_CHECKS
         self._say(
-            lambda at: Score(
-                author=self.peer, hlc=at, goal=plan.id, task=task.id, proposal=proposal, specific=marks[0],
-                disjoint=marks[1], covering=marks[2], critique=cut(words, limits.CRITIQUE_BYTES_MAX), model=model,
+            Score(
+                author=self.peer,
+                hlc=_UNSTAMPED,
+                goal=plan.id,
+                task=task.id,
+                proposal=proposal,
+                specific=marks[0],
+                disjoint=marks[1],
+                covering=marks[2],
+                critique=cut(words, limits.CRITIQUE_BYTES_MAX),
+                model=_label(judgement.model) if judgement else _TEXT_CHECKS,
             )
-        )  # fmt: skip
+        )
 
     def _give_up(self, subject: Subject, reason: str) -> None:
         """Publish that an attempt failed, if the claim is still ours to speak for."""
@@ -776,19 +773,34 @@ class Machine:
             text = clean(reason, limits.REASON_BYTES_MAX) or "no reason given"
             self._result(plan, task, subject.about, "failed", text, None)
 
-    def _result(self, plan: GoalPlan, task: Task, claim: EventId, status: str, text: str, answer: Text | None) -> None:
+    def _result(
+        self,
+        plan: GoalPlan,
+        task: Task,
+        claim: EventId,
+        status: Literal["done", "failed"],
+        text: str,
+        answer: Text | None,
+    ) -> None:
         book = plan.book(task.id)
         if holder_of(task, book) != claim:
             return  # the loser of a race publishes nothing
         if len(text.encode()) > limits.RESULT_BYTES_MAX:
             text = cut(text, limits.RESULT_BYTES_MAX - len(_CUT.encode())) + _CUT
-        usage = {"usage": answer.usage} if answer else {}
         self._say(
-            lambda at: Result(
-                author=self.peer, hlc=at, goal=plan.id, task=task.id, attempt=book.claims[claim].attempt, claim=claim,
-                status=status, text=text, model=_label(answer.model) if answer else "", **usage,  # type: ignore[arg-type]
+            Result(
+                author=self.peer,
+                hlc=_UNSTAMPED,
+                goal=plan.id,
+                task=task.id,
+                attempt=book.claims[claim].attempt,
+                claim=claim,
+                status=status,
+                text=text,
+                model=_label(answer.model) if answer else "",
+                usage=answer.usage if answer else Usage(),
             )
-        )  # fmt: skip
+        )
 
     # --- commands --------------------------------------------------------------------------------------------------
 
@@ -800,9 +812,7 @@ class Machine:
         else:
             self._replies.append(Reply(token, value))
 
-    def _obey(
-        self, command: Command
-    ) -> str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView:
+    def _obey(self, command: Command) -> str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView:
         match command:
             case SetGoal():
                 return self._set_goal(command)
@@ -812,7 +822,7 @@ class Machine:
                     raise LocalMistake(f"the goal has already ended: {plan.status}")
                 self._must_speak()
                 reason = clean(command.reason, limits.REASON_BYTES_MAX)
-                self._say(lambda at: Cancel(author=self.peer, hlc=at, goal=plan.id, reason=reason))
+                self._say(Cancel(author=self.peer, hlc=_UNSTAMPED, goal=plan.id, reason=reason))
                 return plan.id
             case ListGoals():
                 known = [plan for plan in self.plan.goals.values() if plan.goal is not None]
@@ -843,16 +853,17 @@ class Machine:
                 f" it must be from {len(scorers) // 2 + 1} to {len(scorers)}"
             )
         quorum = command.quorum or (len(scorers) // 2 + 1 if scorers else 0)
-        try:  # the wire's own bounds
-            msgspec.convert(msgspec.to_builtins((command.limits, command.policy)), tuple[type(command.limits), type(command.policy)])
-        except msgspec.ValidationError as error:
-            raise LocalMistake(f"a limit of the goal is out of range: {error}") from error
         return self._say(
-            lambda at: Goal(
-                author=self.peer, hlc=at, text=text, electorate=scorers, quorum=quorum,
-                limits=command.limits, policy=command.policy,
+            Goal(
+                author=self.peer,
+                hlc=_UNSTAMPED,
+                text=text,
+                electorate=scorers,
+                quorum=quorum,
+                limits=command.limits,
+                policy=command.policy,
             )
-        )  # fmt: skip
+        )
 
     def _must_speak(self) -> None:
         if self.silent:
@@ -903,7 +914,7 @@ class Machine:
         means = [mean for p in book.proposals if (mean := book.mean(p, electorate.members)) is not None]
         assert plan.goal is not None
         if plan.goal.policy.strict and means and max(means) < plan.goal.policy.threshold:
-            return f"no split has reached the threshold of {plan.goal.policy.threshold:.2f}; the best has {max(means):.2f}"
+            return f"no split reaches the threshold of {plan.goal.policy.threshold:.2f}; the best has {max(means):.2f}"
         return ""
 
     def _peers(self) -> tuple[PeerView, ...]:
@@ -957,6 +968,23 @@ class Machine:
 
     def _tell(self, kind: ChangeKind, text: str, *, peer: str = "") -> None:
         self._told.append(Change(kind=kind, text=text, peer=peer, wall_ms=self._wall_ms()))
+
+
+def _event(speech: scorer.Speech, *, author: PeerId, goal: GoalId, task: TaskId) -> Promise | Nomination | Vote:
+    ballot = speech.ballot
+    match speech:
+        case scorer.SayPromise():
+            return Promise(
+                author=author, hlc=_UNSTAMPED, goal=goal, task=task, ballot=ballot, approvals=speech.approvals
+            )
+        case scorer.SayNomination(proposal=proposal, promises=promises):
+            return Nomination(
+                author=author, hlc=_UNSTAMPED, goal=goal, task=task, ballot=ballot, proposal=proposal, promises=promises
+            )
+        case scorer.SayVote(proposal=proposal, approve=approve):
+            return Vote(
+                author=author, hlc=_UNSTAMPED, goal=goal, task=task, ballot=ballot, proposal=proposal, approve=approve
+            )
 
 
 def clean_piece(text: str) -> str:

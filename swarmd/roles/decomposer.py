@@ -1,4 +1,5 @@
-"""Decomposers propose splits: each its own strategy for every open task, and polish of what others' marks found weak."""
+"""Decomposers propose splits: each its own strategy for every open task, and polish of what others' marks found
+weak."""
 
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from swarmd.roles.scene import PROPOSERS_MAX, Scene, children_max, exhausted, pl
 from swarmd.roles.strategies import STRATEGIES
 from swarmd.roles.work import Propose
 from swarmd.vocab.ids import EventId, rendezvous
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -58,11 +60,7 @@ def weakest_link(goal: GoalPlan, task: Task, scene: Scene) -> EventId | None:
     if len(tips) < len([p for p in book.proposals if p not in refined]):
         return None  # a split that nobody has marked yet may be good enough
     enough = min(goal.electorate.quorum, len(set(scene.live("scorer")) & set(members)) or 1)
-    ripe = [
-        p
-        for p in tips
-        if book.generation(p) < goal.goal.policy.polish and len(book.marks(p, members)) >= enough
-    ]
+    ripe = [p for p in tips if book.generation(p) < goal.goal.policy.polish and len(book.marks(p, members)) >= enough]
     if not ripe:
         return None
     best = min(ripe, key=lambda p: (-means[p], p))

@@ -1,4 +1,5 @@
-"""Executors race for leaves: each starts where it ranks first, claims no more than it can work on, and gives way at once."""
+"""Executors race for leaves: each starts where it ranks first, claims no more than it can work on, and gives way at
+once."""
 
 from dataclasses import dataclass
 

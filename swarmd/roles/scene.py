@@ -29,7 +29,8 @@ class Timing:
 
 @dataclass(slots=True)
 class TaskClock:
-    """When things happened to a task, by this machine's monotonic clock. *patience*: 0..1, drawn once, spreads timers."""
+    """When things happened to a task, by this machine's monotonic clock. *patience*: 0..1, drawn once, spreads
+    timers."""
 
     opened_ms: int
     patience: float

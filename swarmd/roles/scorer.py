@@ -86,9 +86,7 @@ def deadline(goal: GoalPlan, task: Task, scene: Scene) -> int | None:
     return min((t for t in times if t > scene.mono_ms), default=None)
 
 
-def _vote(
-    goal: GoalPlan, task: Task, book: TaskBook, electorate: Electorate, scene: Scene
-) -> SayVote | None:
+def _vote(goal: GoalPlan, task: Task, book: TaskBook, electorate: Electorate, scene: Scene) -> SayVote | None:
     ballots = book.ballots
     least = ballots.promised(scene.me)
     for ballot in sorted(ballots.nominations, reverse=True):
@@ -130,12 +128,12 @@ def _good_enough(
     return not policy.strict and exhausted(goal, task, scene)
 
 
-def _nominate(
-    goal: GoalPlan, task: Task, book: TaskBook, electorate: Electorate, scene: Scene
-) -> SayNomination | None:
+def _nominate(goal: GoalPlan, task: Task, book: TaskBook, electorate: Electorate, scene: Scene) -> SayNomination | None:
     ballots = book.ballots
     least = ballots.promised(scene.me)
-    ready = [b for b, said in ballots.promises.items() if len(set(electorate.members) & said.keys()) >= electorate.quorum]
+    ready = [
+        b for b, said in ballots.promises.items() if len(set(electorate.members) & said.keys()) >= electorate.quorum
+    ]
     ballot = max(ready, default=0)
     if ballot < least or electorate.chair(task.id, ballot) != scene.me:
         return None
@@ -158,10 +156,9 @@ def _nominate(
     return SayNomination(ballot, choice, tuple(sorted(first.values()))) if choice else None
 
 
-def _deliberated(
-    goal: GoalPlan, task: Task, book: TaskBook, electorate: Electorate, scene: Scene
-) -> bool:
-    """Whether every live decomposer has proposed and every live scorer has marked every split, or the window is over."""
+def _deliberated(goal: GoalPlan, task: Task, book: TaskBook, electorate: Electorate, scene: Scene) -> bool:
+    """Whether every live decomposer has proposed and every live scorer has marked every split, or the window is
+    over."""
     if scene.mono_ms >= scene.clocks[task.id].opened_ms + scene.timing.deliberation_ms:
         return True
     authors = {p.author for p in book.proposals.values()}

@@ -21,6 +21,7 @@ GoalId = EventId
 # multihash "identity" (0x00), 36 bytes, then a protobuf PublicKey {type: Ed25519, data: 32 bytes}
 _ED25519_PREFIX = bytes.fromhex("002408011220")
 _ED25519_KEY_BYTES = 32
+_PEER_ID_CHARS = 52  # of those 38 bytes in base58
 
 
 def event_id(payload: bytes) -> EventId:
@@ -43,8 +44,10 @@ def public_key(peer: PeerId) -> bytes:
 
     Raises RemoteFault if the id is not that of an Ed25519 key.
     """
+    if len(peer) != _PEER_ID_CHARS:  # before decoding, which takes quadratic time
+        raise RemoteFault("peer id is too short or too long")
     try:
-        raw = base58.b58decode(peer)
+        raw: bytes = base58.b58decode(peer)
     except ValueError as error:
         raise RemoteFault("peer id is not base58") from error
     if len(raw) != len(_ED25519_PREFIX) + _ED25519_KEY_BYTES or not raw.startswith(_ED25519_PREFIX):

@@ -22,14 +22,14 @@ def clean(text: str, bytes_max: int, *, lines: bool = False) -> str:
     U+FFFD. Idempotent.
     """
     text = _SURROGATE.sub("\ufffd", text)
-    text = unicodedata.normalize("NFC", _ESCAPE.sub("", text)).translate(_BIDI)
+    text = _ESCAPE.sub("", text).translate(_BIDI)
     if lines:
         text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs"))
-        text = text.strip()
+        text = unicodedata.normalize("NFC", text).strip()  # composed last: what stood between two marks is gone now
     else:
         text = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs") else c for c in text)
-        text = " ".join(text.split())
+        text = " ".join(unicodedata.normalize("NFC", text).split())
     return cut(text, bytes_max).rstrip()
 
 

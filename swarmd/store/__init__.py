@@ -1,0 +1,1 @@
+"""What this machine keeps: the event journal, its keys, and where its files lie."""

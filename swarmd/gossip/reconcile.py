@@ -21,8 +21,10 @@ _IDS_LISTED_MAX = 32  # a range of so many ids is listed; 512 bytes, about what 
 _PARTS = 16  # into how many a larger range is cut
 _RANGES_ASKED_MAX = limits.RANGES_MAX // _PARTS
 _IDS_WANTED_MAX = 1_024
-_GIVE_BYTES_MAX = limits.ENVELOPE_BYTES_MAX  # a frame always has room for one more envelope of the largest size
 _ENVELOPE_OVERHEAD_BYTES = 16  # msgpack array, two byte-string headers
+_FRAME_OVERHEAD_BYTES = 64  # msgpack map, tag, keys
+# below this a frame always has room for one more envelope of the largest size
+_GIVE_BYTES_MAX = limits.FRAME_BYTES_MAX - limits.ENVELOPE_BYTES_MAX - _ENVELOPE_OVERHEAD_BYTES - _FRAME_OVERHEAD_BYTES
 _GROUPLESS = Group()
 
 

@@ -201,10 +201,10 @@ def test_events_that_come_from_others_meanwhile_do_no_harm(rng: random.Random) -
 
 
 def test_events_of_the_largest_size_and_of_unknown_kinds_pass() -> None:
-    overhead = unknown(PEERS[0], 5, filling="").envelope.size + 4
+    overhead = unknown(PEERS[0], hlc.at(WALL_MS)).envelope.size + 4  # a long string has a longer header
     large = [
         unknown(PEERS[0], hlc.at(WALL_MS + n), filling=str(n) * (limits.ENVELOPE_BYTES_MAX - overhead - less))
-        for n, less in enumerate((0, 0, 80, 1, 0, 40, 64))
+        for n, less in enumerate((17, 0, 80, 1, 0, 40, 0))
     ]
     assert max(o.envelope.size for o in large) == limits.ENVELOPE_BYTES_MAX
     for ours, theirs in (([], large), (large, []), (large[:3], large[2:])):

@@ -167,7 +167,7 @@ class GoalPlan:
                         task.children,
                         task.accepted.proposal if task.accepted else "",
                         holder_of(task, self.book(task.id)) or "",
-                        result_of(self.book(task.id)) or "",
+                        result_of(task, self.book(task.id)) or "",
                     )
                     for task in self.walk()
                 ],
@@ -278,10 +278,10 @@ class GoalPlan:
     def _state(self, task: Task) -> Literal["open", "split", "ready", "done", "failed"]:
         assert self.goal is not None
         book = self.book(task.id)
-        counts = result_of(book)
+        counts = result_of(task, book)
         if counts is not None and book.results[counts].status == "done":
             return "done"
-        if attempts_failed(book) >= self.goal.policy.attempts:
+        if attempts_failed(task, book) >= self.goal.policy.attempts:
             return "failed"
         if task.leaf:
             return "ready"
@@ -293,8 +293,8 @@ class GoalPlan:
         return "ready" if any(child.state == "done" for child in children) else "failed"
 
     def _root_result(self) -> Result | None:
-        book = self.books.get(TaskId(self.id))
-        counts = result_of(book) if book else None
+        root, book = self.root, self.books.get(TaskId(self.id))
+        counts = result_of(root, book) if root and book else None
         result = book.results[counts] if book and counts else None
         return result if result and result.status == "done" else None
 

@@ -31,7 +31,6 @@ from swarmd.events.kinds import (
 from swarmd.plan.ballot import Acceptance, BallotBook, Electorate
 from swarmd.plan.task import Task, TaskBook, attempts_failed, holder_of, result_of
 from swarmd.plan.views import GoalStatus
-from swarmd.vocab import limits
 from swarmd.vocab.hlc import Hlc
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId, child_task
 
@@ -316,9 +315,7 @@ class Plan:
         if isinstance(event, Unknown):
             return []
         if event.author not in self.members:
-            waiting = self._waiting.setdefault(event.author, [])
-            if len(waiting) < limits.PENDING_PER_AUTHOR_MAX:
-                waiting.append(opened)
+            self._waiting.setdefault(event.author, []).append(opened)  # all of them: the event set holds them anyway
             return []
         return self._fold(opened.id, event)
 

@@ -29,6 +29,7 @@ from swarmd.events.kinds import (
     Vote,
 )
 from swarmd.plan.ballot import Acceptance, BallotBook, Electorate
+from swarmd.plan.claims import backed
 from swarmd.plan.task import Task, TaskBook, attempts_failed, holder_of, result_of
 from swarmd.plan.views import GoalStatus
 from swarmd.vocab.hlc import Hlc
@@ -101,8 +102,7 @@ class GoalPlan:
         first = min(((c.hlc, i) for i, c in self.cancels.items()), default=None)
         if first is None:
             return None
-        finish = self._root_result()
-        if finish is not None and finish.hlc < first[0]:
+        if any(done < first[0] for done in self._root_done()):
             return None
         return self.cancels[first[1]]
 
@@ -291,11 +291,13 @@ class GoalPlan:
             return "split"
         return "ready" if any(child.state == "done" for child in children) else "failed"
 
-    def _root_result(self) -> Result | None:
+    def _root_done(self) -> list[int]:
+        """The stamps of all results that finished the goal; a later one may count, but it was done at the first."""
         root, book = self.root, self.books.get(TaskId(self.id))
-        counts = result_of(root, book) if root and book else None
-        result = book.results[counts] if book and counts else None
-        return result if result and result.status == "done" else None
+        if root is None or book is None:
+            return []
+        results = [book.results[identifier] for identifier in backed(book.results, book.claims, root.born)]
+        return [result.hlc for result in results if result.status == "done"]
 
 
 class Plan:

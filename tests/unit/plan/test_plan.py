@@ -243,6 +243,18 @@ def test_a_cancel_before_the_end_wins_over_a_result_that_was_under_way() -> None
     assert folded(home, goal).status == "cancelled"
 
 
+def test_a_goal_ends_once() -> None:
+    home = Household()
+    goal = finished(home)
+    cancel(home, goal, 600)
+    home.result(PEERS[2], goal, goal, home.claim(PEERS[2], goal, goal, 700, 2), 800, 2)
+    plan, shifts = Plan(SWARM), list[Shift]()
+    for opened in home.said:
+        shifts += plan.apply(opened)
+    assert [shift.kind for shift in shifts if shift.kind == "ended"] == ["ended"]
+    assert plan.goals[goal].status == "done"
+
+
 def test_attempts_above_the_limit_of_a_failed_root_end_the_goal() -> None:
     home = Household()
     goal = home.goal(PEERS[0], FOUR, policy=Policy(attempts=1), limits=Limits(depth=0))

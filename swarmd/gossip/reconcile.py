@@ -21,8 +21,11 @@ _IDS_LISTED_MAX = 32  # a range of so many ids is listed; 512 bytes, about what 
 _PARTS = 16  # into how many a larger range is cut
 _RANGES_ASKED_MAX = limits.RANGES_MAX // _PARTS
 _IDS_WANTED_MAX = 1_024
-_GIVE_BYTES_MAX = limits.ENVELOPE_BYTES_MAX  # a frame always has room for one more envelope of the largest size
+_PENDING_MAX = 1 << 17  # ranges and ids still to be asked about; 2,000 tasks of 60 events each
 _ENVELOPE_OVERHEAD_BYTES = 16  # msgpack array, two byte-string headers
+_FRAME_OVERHEAD_BYTES = 64  # msgpack map, tag, keys
+# below this a frame always has room for one more envelope of the largest size
+_GIVE_BYTES_MAX = limits.FRAME_BYTES_MAX - limits.ENVELOPE_BYTES_MAX - _ENVELOPE_OVERHEAD_BYTES - _FRAME_OVERHEAD_BYTES
 _GROUPLESS = Group()
 
 
@@ -63,12 +66,12 @@ class Initiator:
             case (Pull() as pull, Give()):
                 envelopes = frame.envelopes
                 if frame.more:
-                    self._pulls.appendleft((_after(envelopes), pull.upper))
+                    self._pulls.appendleft((_after(envelopes, pull.lower), pull.upper))
             case (Want() as want, Give()):
                 envelopes = frame.envelopes
                 got = {bytes.fromhex(envelope.id)[:16] for envelope in envelopes}
                 left = [identifier for identifier in want.ids if identifier not in got]
-                if frame.more and not got:
+                if frame.more and len(left) == len(want.ids):
                     raise RemoteFault("peer promises more events but gives none")
                 if frame.more:
                     self._wants.extendleft(reversed(left))
@@ -111,6 +114,8 @@ class Initiator:
                 raise RemoteFault("peer cuts a range into itself")
             else:
                 self._compare.append((part.lower, part.upper))
+            if len(self._compare) + len(self._pulls) + len(self._wants) > _PENDING_MAX:
+                raise RemoteFault("peer names more differences than any goal has events")
 
     def _next(self) -> Frame | None:
         while True:
@@ -203,8 +208,11 @@ def _fill(events: EventSet, wanted: deque[EventId]) -> tuple[tuple[Envelope, ...
     return tuple(envelopes), bool(wanted)
 
 
-def _after(envelopes: tuple[Envelope, ...]) -> Bound:
-    """Just after the last of *envelopes*."""
+def _after(envelopes: tuple[Envelope, ...], lower: Bound) -> Bound:
+    """Just after the last of *envelopes*, which must bring us on from *lower*."""
     if not envelopes:
         raise RemoteFault("peer promises more events but gives none")
-    return Bound(decode(envelopes[-1].payload).hlc, envelopes[-1].id + "0")
+    after = Bound(decode(envelopes[-1].payload).hlc, envelopes[-1].id + "0")
+    if after <= lower:
+        raise RemoteFault("peer promises more events but gives the same again")
+    return after

@@ -130,16 +130,24 @@ class BallotBook:
         )
 
     def accepted(self, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
-        """The accepted split among the *known* proposals of this task, if there is one."""
+        """The accepted split among the *known* proposals of this task, if there is one.
+
+        Where several ballots accepted it, it is born in the one that was complete first: votes that are heard late can
+        only move that back, so a claim that was valid stays valid.
+        """
         known = set(known)
+        found: Acceptance | None = None
         for ballot in sorted(self.votes):
             named = {proposal for votes in self.votes[ballot].values() for proposal, approve in votes if approve}
-            for proposal in sorted(named & known):
+            for proposal in sorted(named & known if found is None else named & {found.proposal}):
                 approvals = self.approvals(ballot, proposal, electorate)
-                if approvals and len(approvals) >= electorate.quorum:
-                    stamps = sorted(self.stamps[ballot, peer] for peer in approvals)
-                    return Acceptance(ballot, proposal, Hlc(stamps[electorate.quorum - 1]))
-        return None
+                if not approvals or len(approvals) < electorate.quorum:
+                    continue
+                born = Hlc(sorted(self.stamps[ballot, peer] for peer in approvals)[electorate.quorum - 1])
+                found = found or Acceptance(ballot, proposal, born)
+                found = Acceptance(found.ballot, found.proposal, min(found.born, born))
+                break
+        return found
 
     def hopeless(self, ballot: int, electorate: Electorate) -> bool:
         """Whether so many members voted against, or void, that *ballot* can accept nothing any more."""

@@ -24,8 +24,8 @@ def holder(claims: Mapping[EventId, Claim], born: Hlc) -> EventId | None:
     return min(valid(claims, born), key=lambda identifier: claim_order(identifier, claims[identifier]), default=None)
 
 
-def counting(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim]) -> EventId | None:
-    """The result that is the task's. A result needs its claim, by the same author for the same attempt.
+def counting(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim], born: Hlc) -> EventId | None:
+    """The result that is the task's. A result needs its valid claim, by the same author for the same attempt.
 
     Done counts before failed, so that a finished task stays finished; then the higher attempt; then the claim that
     comes first in claim order; then the earlier stamp.
@@ -36,12 +36,15 @@ def counting(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim])
         order = claim_order(result.claim, claims[result.claim])
         return (result.status != "done", order, result.hlc, identifier)
 
-    return min(backed(results, claims), key=rank, default=None)
+    return min(backed(results, claims, born), key=rank, default=None)
 
 
-def backed(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim]) -> Iterable[EventId]:
-    """Results whose claim is known and is their author's, for that attempt."""
+def backed(
+    results: Mapping[EventId, Result], claims: Mapping[EventId, Claim], born: Hlc
+) -> Iterable[EventId]:
+    """Results whose claim is known, valid and their author's, for that attempt."""
+    standing = valid(claims, born)
     for identifier, result in results.items():
-        claim = claims.get(result.claim)
+        claim = standing.get(result.claim)
         if claim is not None and claim.author == result.author and claim.attempt == result.attempt:
             yield identifier

@@ -29,9 +29,9 @@ from swarmd.events.kinds import (
     Vote,
 )
 from swarmd.plan.ballot import Acceptance, BallotBook, Electorate
+from swarmd.plan.claims import backed
 from swarmd.plan.task import Task, TaskBook, attempts_failed, holder_of, result_of
 from swarmd.plan.views import GoalStatus
-from swarmd.vocab import limits
 from swarmd.vocab.hlc import Hlc
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId, child_task
 
@@ -102,8 +102,7 @@ class GoalPlan:
         first = min(((c.hlc, i) for i, c in self.cancels.items()), default=None)
         if first is None:
             return None
-        finish = self._root_result()
-        if finish is not None and finish.hlc < first[0]:
+        if any(done < first[0] for done in self._root_done()):
             return None
         return self.cancels[first[1]]
 
@@ -167,7 +166,7 @@ class GoalPlan:
                         task.children,
                         task.accepted.proposal if task.accepted else "",
                         holder_of(task, self.book(task.id)) or "",
-                        result_of(self.book(task.id)) or "",
+                        result_of(task, self.book(task.id)) or "",
                     )
                     for task in self.walk()
                 ],
@@ -278,10 +277,10 @@ class GoalPlan:
     def _state(self, task: Task) -> Literal["open", "split", "ready", "done", "failed"]:
         assert self.goal is not None
         book = self.book(task.id)
-        counts = result_of(book)
+        counts = result_of(task, book)
         if counts is not None and book.results[counts].status == "done":
             return "done"
-        if attempts_failed(book) >= self.goal.policy.attempts:
+        if attempts_failed(task, book) >= self.goal.policy.attempts:
             return "failed"
         if task.leaf:
             return "ready"
@@ -292,11 +291,13 @@ class GoalPlan:
             return "split"
         return "ready" if any(child.state == "done" for child in children) else "failed"
 
-    def _root_result(self) -> Result | None:
-        book = self.books.get(TaskId(self.id))
-        counts = result_of(book) if book else None
-        result = book.results[counts] if book and counts else None
-        return result if result and result.status == "done" else None
+    def _root_done(self) -> list[int]:
+        """The stamps of all results that finished the goal; a later one may count, but it was done at the first."""
+        root, book = self.root, self.books.get(TaskId(self.id))
+        if root is None or book is None:
+            return []
+        results = [book.results[identifier] for identifier in backed(book.results, book.claims, root.born)]
+        return [result.hlc for result in results if result.status == "done"]
 
 
 class Plan:
@@ -316,9 +317,7 @@ class Plan:
         if isinstance(event, Unknown):
             return []
         if event.author not in self.members:
-            waiting = self._waiting.setdefault(event.author, [])
-            if len(waiting) < limits.PENDING_PER_AUTHOR_MAX:
-                waiting.append(opened)
+            self._waiting.setdefault(event.author, []).append(opened)  # all of them: the event set holds them anyway
             return []
         return self._fold(opened.id, event)
 

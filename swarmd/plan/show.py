@@ -95,7 +95,7 @@ def _task_view(plan: GoalPlan, task: Task, streams: Mapping[EventId, str], waits
     book = plan.book(task.id)
     claim = holder_of(task, book)
     held = book.claims[claim] if claim else None
-    counts = result_of(book)
+    counts = result_of(task, book)
     members = plan.electorate.members
     accepted = task.accepted.proposal if task.accepted else None
     return TaskView(

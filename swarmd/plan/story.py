@@ -65,8 +65,9 @@ def of_shift(shift: Shift, plan: Plan, wall_ms: int) -> Change | None:
         )
     if shift.kind != "accepted":
         return None
-    task = known.tasks[TaskId(shift.task)]
-    assert task.accepted is not None
+    task = known.tasks.get(TaskId(shift.task))
+    if task is None or task.accepted is None:
+        return None  # of several events that were folded at once, a later one took it back
     book = known.book(task.id)
     proposal = book.proposals[task.accepted.proposal]
     parts = (

@@ -5,7 +5,7 @@ from typing import Literal
 
 from swarmd.events.kinds import Claim, Nomination, Promise, Proposal, Result, Score, Vote
 from swarmd.plan.ballot import Acceptance, BallotBook
-from swarmd.plan.claims import counting, holder
+from swarmd.plan.claims import backed, counting, holder
 from swarmd.vocab.hlc import Hlc
 from swarmd.vocab.ids import EventId, PeerId, TaskId
 
@@ -111,9 +111,9 @@ class Task:
         return self.state in ("done", "failed")
 
 
-def result_of(book: TaskBook) -> EventId | None:
+def result_of(task: Task, book: TaskBook) -> EventId | None:
     """The result that counts."""
-    return counting(book.results, book.claims)
+    return counting(book.results, book.claims, task.born)
 
 
 def holder_of(task: Task, book: TaskBook) -> EventId | None:
@@ -121,15 +121,7 @@ def holder_of(task: Task, book: TaskBook) -> EventId | None:
     return holder(book.claims, task.born)
 
 
-def attempts_failed(book: TaskBook) -> int:
+def attempts_failed(task: Task, book: TaskBook) -> int:
     """The highest attempt that ended in a failed result that its claim backs; 0 if none."""
-    return max(
-        (
-            result.attempt
-            for result in book.results.values()
-            if result.status == "failed"
-            and (claim := book.claims.get(result.claim)) is not None
-            and (claim.author, claim.attempt) == (result.author, result.attempt)
-        ),
-        default=0,
-    )
+    ended = (book.results[identifier] for identifier in backed(book.results, book.claims, task.born))
+    return max((result.attempt for result in ended if result.status == "failed"), default=0)

@@ -42,7 +42,7 @@ def next_attempt(goal: GoalPlan, task: Task, expired: set[EventId]) -> int | Non
     book = goal.book(task.id)
     claim = holder_of(task, book)
     if claim is None:
-        return attempts_failed(book) + 1
+        return attempts_failed(task, book) + 1
     failed = any(r.claim == claim and r.status == "failed" for r in book.results.values())
     return book.claims[claim].attempt + 1 if failed or claim in expired else None
 
@@ -62,7 +62,7 @@ def request(goal: GoalPlan, task: Task) -> Execute | Compose:
 
 def _part(goal: GoalPlan, task: Task) -> Part:
     book = goal.book(task.id)
-    counts = result_of(book)
+    counts = result_of(task, book)
     return Part(
         title=task.title,
         text=book.results[counts].text if counts else "",

@@ -181,10 +181,11 @@ def _promise(
         return None
     if clock.ballot_ms is None:
         clock.ballot_ms = scene.mono_ms
-    if scene.mono_ms < _stalls_at(clock, scene) and not ballots.hopeless(mine, electorate):
-        return None
+    # who waited for its own timer would promise each ballot when others have left it already, and no quorum would ever meet
     ahead = [b for b, said in ballots.promises.items() if b > mine and set(electorate.members) & said.keys()]
-    target = max([mine + 1, *ahead])
+    if not ahead and scene.mono_ms < _stalls_at(clock, scene) and not ballots.hopeless(mine, electorate):
+        return None
+    target = max(ahead, default=mine + 1)
     return SayPromise(target, ballots.given(scene.me, target))
 
 

@@ -28,7 +28,6 @@ PRESENCE_BYTES_MAX = 4 * 1024
 LIVE_BYTES_MAX = 4 * 1024  # a chunk of running text; half a second of a fast model is far less
 LIVE_TEXT_BYTES_MAX = 32 * 1024  # running text that is kept for viewers, per claim
 PEERS_MAX = 256
-PENDING_PER_AUTHOR_MAX = 1_000  # events of an author whose membership is not known yet
 
 # --- between two peers ---------------------------------------------------------------------------------------------
 FRAME_BYTES_MAX = 512 * 1024  # one sync frame: two of the largest envelopes

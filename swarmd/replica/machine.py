@@ -90,7 +90,7 @@ from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId, short
 from swarmd.vocab.text import clean, cut
 
 ROLES = ("decomposer", "scorer", "executor")
-_TRIES = 2  # a model that failed twice at the same thing is not asked a third time: another peer, or the text checks
+_TRIES = 2  # a model that failed twice at judging a split is not asked a third time: the text checks judge it
 _LIVE_MS = 500  # running text is told twice a second
 _JOIN_MS_MAX = 30_000  # a peer whose neighbours never answer its sync speaks after that time all the same
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
@@ -542,8 +542,6 @@ class Machine:
             if trivial or self._backend is None or self._jobs.failures.get(subject, 0) >= _TRIES:
                 self._score(plan, task, subject.about, None)
                 return
-        elif self._jobs.failures.get(subject, 0) >= _TRIES:
-            return
         if not self._may_start(subject):
             return
         if isinstance(subject.about, Draft):

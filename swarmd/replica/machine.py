@@ -294,6 +294,10 @@ class Machine:
         return self._seal(make)
 
     def _seal(self, make: Callable[[Hlc], Known]) -> EventId:
+        horizon = self._horizon()
+        if self._clock > horizon:  # stamped while our wall clock was wrong: nobody takes what comes after that
+            believable = (o.event.hlc for o in self.events if o.event.hlc <= horizon)
+            self._clock = Hlc(max(believable, default=hlc.ZERO))
         self._clock = hlc.tick(self._clock, self._wall_ms())
         event = make(self._clock)
         envelope = seal(event, self._signer, self._swarm)
@@ -309,8 +313,9 @@ class Machine:
         return max(0, wall + offset) if wrong else wall
 
     def _horizon(self) -> int:
-        """The latest stamp that is taken in. Without a clock to go by, any is: a machine that boots in 1970 must listen."""
-        wall = self._wall_ms()
+        """The latest stamp that is taken in, by the swarm's clock. Without one to go by, any is: a machine that boots in 1970
+        must listen."""
+        wall = self._now.wall_ms + self.roster.offset_ms(self._now.wall_ms, self._now.mono_ms)
         return hlc.HLC_MAX - 1 if wall < limits.PLAUSIBLE_MS_MIN else hlc.at(wall + limits.DRIFT_MS_MAX)
 
     def _refuse(self, reason: str) -> None:
@@ -322,7 +327,7 @@ class Machine:
         if peer == self.peer:
             return
         known = peer in self.roster.alive(self._now.mono_ms)
-        self.roster.hear(peer, presence, self._now.wall_ms, self._now.mono_ms)
+        self.roster.hear(peer, presence, self._now.mono_ms)
         if presence.leaving:
             if known:
                 self._tell("left", f"{self._called(peer)} says goodbye", peer=peer)
@@ -920,7 +925,7 @@ class Machine:
                 alive=peer in alive,
                 level=seen.presence.fingerprint == mine,
                 seen_ms=self._now.mono_ms - seen.mono_ms,
-                clock_offset_ms=seen.offset_ms,
+                clock_offset_ms=seen.offset_ms(self._now.wall_ms, self._now.mono_ms),
             )
             for peer, seen in sorted(self.roster.seen.items())
         )

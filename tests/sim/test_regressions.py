@@ -1,16 +1,17 @@
 """What storms have found, each as the smallest thing that shows it."""
 
+from swarmd.events.codec import decode
 from swarmd.events.envelope import Opened, seal
 from swarmd.events.kinds import Goal, Known, Limits, Member, Policy
 from swarmd.plan.plan import fold
-from swarmd.replica.effects import Ask
-from swarmd.replica.inputs import Commanded, Failed, SetGoal, Ticked
+from swarmd.replica.effects import Ask, Effect, Publish
+from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGoal, Ticked
 from swarmd.roles.work import Propose
-from swarmd.vocab.hlc import at
+from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import GoalId, TaskId
 
-from tests.sim.clocks import TRUE_MS
-from tests.sim.stage import Stage
+from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
+from tests.sim.stage import Stage, presence
 from tests.sim.world import SWARM, identity
 
 STAMP = at(TRUE_MS)
@@ -56,3 +57,46 @@ def test_a_decomposer_whose_model_failed_goes_on_asking_while_the_task_is_open()
         stage.wait(2_000)
         effects = stage.feed(Ticked())
     assert 6 <= asked <= 12, "backs off to two minutes"
+
+
+def stamps(effects: list[Effect]) -> list[int]:
+    """Unix time, milliseconds, of what a machine has just said."""
+    return [wall_ms(Hlc(decode(e.payload).hlc)) for effect in effects if isinstance(effect, Publish) for e in effect.envelopes]
+
+
+def test_a_machine_that_boots_in_1970_and_is_then_set_right_does_not_leap_into_the_future() -> None:
+    """Storms: the offset learned from peers was added to a clock that NTP had set meanwhile; everyone refused the year 2082."""
+    stage = Stage(wall_ms=0)
+    for number in (1, 2):
+        stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
+    stage.wall_ms = TRUE_MS
+    stage.wait(100)
+    assert stamps(stage.feed(Commanded(1, SetGoal(text="Plan a picnic")))) == [TRUE_MS + 100] * 2
+
+
+def test_a_machine_that_is_cut_off_does_not_begin_to_believe_its_wrong_clock() -> None:
+    """Storms: once its peers had fallen silent, a machine ten years ahead spoke in stamps that everyone refused for ever."""
+    stage = Stage(wall_ms=TRUE_MS + 10 * YEAR_MS)
+    for number in (1, 2):
+        stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
+    stage.wait(60_000)
+    assert stamps(stage.feed(Commanded(1, SetGoal(text="Plan a picnic")))) == [TRUE_MS + 60_000] * 2
+
+
+def test_a_machine_that_spoke_with_a_wrong_clock_is_heard_again_once_it_knows_better() -> None:
+    """Storms: its own stamps of another year dragged its hybrid clock, and it was mute for good."""
+    stage = Stage(wall_ms=TRUE_MS + 10 * YEAR_MS)
+    assert stamps(stage.feed(Commanded(1, SetGoal(text="Plan a picnic")))) == [TRUE_MS + 10 * YEAR_MS] * 2
+    for number in (1, 2):
+        stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
+    assert stamps(stage.feed(Commanded(2, SetGoal(text="Plan a dinner")))) == [TRUE_MS]
+
+
+def test_a_clock_a_few_hours_slow_does_not_refuse_a_swarm_that_a_fast_one_has_drawn_ahead() -> None:
+    """Both are within the drift limit of the right time, but not of each other: the slow one was shut out."""
+    stage = Stage(wall_ms=TRUE_MS - 5 * HOUR_MS)
+    for number in (1, 2, 3):
+        stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
+    ahead = Member(author=ANNA.peer, hlc=at(TRUE_MS + 20 * HOUR_MS), peer=ANNA.peer, name="anna", proof=SWARM.proof(ANNA.peer))
+    stage.feed(Heard((opened(ahead).envelope,), ANNA.peer))
+    assert len(stage.machine.events) == 1

@@ -559,7 +559,7 @@ class Machine:
         if not_before > self._now.mono_ms:
             self._wake_at(not_before)
             return False
-        return self._free_slots() > 0
+        return self._free_slots() > self._promised_slots()
 
     def _free_slots(self) -> int:
         return (self._backend.slots if self._backend else 0) - len(self._jobs.running)
@@ -577,15 +577,7 @@ class Machine:
     def _labour(self, scene: Scene) -> None:
         now = self._now.mono_ms
         expired = self._expired_leases()
-        held: dict[EventId, tuple[GoalPlan, Task]] = {}
-        for plan in self.plan.open_goals():
-            for task in plan.walk():
-                if task.state != "ready":
-                    continue
-                claim = holder_of(task, plan.book(task.id))
-                book = plan.book(task.id)
-                if claim and book.claims[claim].author == self.peer and not any(r.claim == claim for r in book.results.values()):
-                    held[claim] = (plan, task)
+        held = self._held()
         for number, job in list(self._jobs.running.items()):
             if job.subject.kind == "work" and job.subject.about not in held:
                 self._abort(number)  # finished elsewhere, cancelled, or an earlier claim came to light
@@ -621,6 +613,24 @@ class Machine:
                 self._claimed[claim] = now
                 self._wake_at(now + self._timing.settle_ms)
                 free -= 1
+
+    def _held(self) -> dict[EventId, tuple[GoalPlan, Task]]:
+        """Own claims that hold their task and have no result yet."""
+        held: dict[EventId, tuple[GoalPlan, Task]] = {}
+        for plan in self.plan.open_goals():
+            for task in plan.walk():
+                if task.state != "ready":
+                    continue
+                book = plan.book(task.id)
+                claim = holder_of(task, book)
+                if claim and book.claims[claim].author == self.peer and not any(r.claim == claim for r in book.results.values()):
+                    held[claim] = (plan, task)
+        return held
+
+    def _promised_slots(self) -> int:
+        """Slots that wait for claims which have not settled yet: what is claimed must be worked on before its lease runs out."""
+        begun = {job.subject.about for job in self._jobs.running.values() if job.subject.kind == "work"}
+        return sum(claim not in begun for claim in self._held()) if "executor" in self.roles else 0
 
     def _expired_leases(self) -> set[EventId]:
         """Claims whose holder has been silent for the lease, or has said goodbye; and when the next one runs out."""

@@ -12,11 +12,13 @@ YEAR_MS = 365 * 24 * HOUR_MS
 
 @dataclass(slots=True)
 class Clocks:
-    """*wrong_ms*: wall clock less true time. *drift_ppm*: by how much the wall clock runs fast, parts per million."""
+    """*wrong_ms*: wall clock less true time. *drift_ppm*: by how much the wall clock runs fast, parts per million. *wild*: it may
+    be off by anything."""
 
     mono_base_ms: int
     wrong_ms: int = 0
     drift_ppm: int = 0
+    wild: bool = False
 
     def now(self, t_ms: int) -> Now:
         """Both clocks at simulated time *t_ms*."""
@@ -36,13 +38,12 @@ class Clocks:
         self.wrong_ms = self.drift_ppm = 0
 
 
-def draw(rng: random.Random, wildness: float) -> Clocks:
-    """The clocks of a machine in a swarm of that *wildness*, 0..1."""
-    clocks = Clocks(mono_base_ms=rng.randint(0, 10_000_000), wrong_ms=rng.randint(-200, 200))
-    if rng.random() >= wildness:
-        return clocks
-    clocks.drift_ppm = rng.choice((0, 0, 200, -200, 20_000))
-    clocks.wrong_ms = bad(rng)
+def draw(rng: random.Random, *, wild: bool) -> Clocks:
+    """The clocks of a machine."""
+    clocks = Clocks(mono_base_ms=rng.randint(0, 10_000_000), wrong_ms=rng.randint(-200, 200), wild=wild)
+    if wild:
+        clocks.drift_ppm = rng.choice((0, 0, 200, -200, 20_000))
+        clocks.wrong_ms = bad(rng)
     return clocks
 
 

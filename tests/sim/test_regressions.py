@@ -6,7 +6,7 @@ from swarmd.events.kinds import Goal, Known, Limits, Member, Policy
 from swarmd.plan.plan import fold
 from swarmd.replica.effects import Ask, Effect, Publish
 from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGoal, Ticked
-from swarmd.roles.work import Propose
+from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import GoalId, TaskId
 
@@ -100,3 +100,14 @@ def test_a_clock_a_few_hours_slow_does_not_refuse_a_swarm_that_a_fast_one_has_dr
     ahead = Member(author=ANNA.peer, hlc=at(TRUE_MS + 20 * HOUR_MS), peer=ANNA.peer, name="anna", proof=SWARM.proof(ANNA.peer))
     stage.feed(Heard((opened(ahead).envelope,), ANNA.peer))
     assert len(stage.machine.events) == 1
+
+
+def test_a_thought_does_not_take_the_slot_of_a_claim_that_is_settling() -> None:
+    """Storms: a judgement took the slot that a claim waited for, its lease ran out unbegun, and another did the work as well."""
+    stage = Stage(slots=1)
+    stage.wait(9_000)
+    stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))  # a leaf: it is claimed at once
+    busy = stage.feed(Commanded(2, SetGoal(text="Plan a dinner")))  # somebody should split this
+    assert not any(isinstance(effect, Ask) for effect in busy)
+    stage.wait(400)
+    assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]

@@ -139,13 +139,15 @@ class World:
         self.commands: dict[int, SetGoal | CancelGoal] = {}
         keys = self.rng.sample(range(64), len(weather.roles))
         self._spare_keys = 64
+        peers = len(weather.roles)  # most clocks are about right, or nobody could tell what time it is
+        wild = set(self.rng.sample(range(peers), min((peers - 1) // 2, round(weather.wild_clocks * peers))))
         self.hosts = [
             Host(
                 index=index,
                 identity=identity(key),
                 roles=weather.roles[index],
                 mood=weather.moods[index % len(weather.moods)],
-                clocks=clocks.draw(self.rng, weather.wild_clocks),
+                clocks=clocks.draw(self.rng, wild=index in wild),
                 slots=self.rng.randint(*weather.slots),
                 rng=random.Random(self.rng.getrandbits(64)),
             )
@@ -648,8 +650,8 @@ class World:
     def _step_clock(self) -> None:
         if self.healed:
             return
-        host = self.rng.choice(self.hosts)
-        if self.rng.random() < 0.5:
+        host = self.rng.choice([h for h in self.hosts if h.clocks.wild] or self.hosts[:1])
+        if self.rng.random() < 0.5 or not host.clocks.wild:
             host.clocks.mend()
         else:
             host.clocks.step(clocks.bad(self.rng))

@@ -490,6 +490,8 @@ class Machine:
                 if clock.proposed_ms is None and plan.book(task.id).proposals:
                     clock.proposed_ms = scene.mono_ms
                 if "scorer" in self.roles and self._caught_up:
+                    for proposal in scorer.overdue(plan, task, scene):
+                        self._score(plan, task, proposal, None)
                     self._speak(plan, task, scene)
                     if task.accepted is not None:
                         continue

@@ -55,6 +55,16 @@ def unscored(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
     return sorted(left, key=lambda p: (p not in nominated, book.proposals[p].hlc, p))
 
 
+def overdue(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
+    """Splits on which a ballot waits for this scorer's mark alone: its stall is near, and the model has not spoken."""
+    clock = scene.clocks[task.id]
+    if clock.ballot_ms is None or scene.mono_ms < _stalls_at(clock, scene):
+        return []
+    book = goal.book(task.id)
+    named = [n.proposal for _, n, _ in book.ballots.valid_nominations(clock.ballot, goal.electorate)]
+    return [p for p in unscored(goal, task, scene) if p in named]
+
+
 def request(goal: GoalPlan, task: Task, proposal: EventId) -> Judge:
     """What to ask the model for a mark."""
     return Judge(place=place(goal, task), subgoals=goal.book(task.id).proposals[proposal].subgoals)
@@ -187,6 +197,8 @@ def _promise(
     if scene.mono_ms < _stalls_at(clock, scene) and not ballots.hopeless(mine, electorate):
         return None
     ahead = [b for b, said in ballots.promises.items() if b > mine and set(electorate.members) & said.keys()]
+    if not ahead and ballots.promised(scene.me) == mine > 0 and len(ballots.reached(mine, electorate)) < electorate.quorum:
+        return None  # nobody follows: to run further ahead alone would only make events
     target = max([mine + 1, *ahead])
     return SayPromise(target, ballots.given(scene.me, target))
 

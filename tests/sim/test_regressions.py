@@ -1,14 +1,15 @@
 """What storms have found, each as the smallest thing that shows it."""
 
 from swarmd.events.codec import decode
-from swarmd.events.envelope import Opened, seal
-from swarmd.events.kinds import Goal, Known, Limits, Member, Policy
+from swarmd.events.envelope import Identity, Opened, seal
+from swarmd.events.kinds import Event, Goal, Known, Limits, Member, Nomination, Policy, Promise, Proposal, Score, Subgoal, Vote
+from swarmd.plan.ballot import Electorate
 from swarmd.plan.plan import fold
 from swarmd.replica.effects import Ask, Effect, Publish
 from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGoal, Ticked
 from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
-from swarmd.vocab.ids import GoalId, TaskId
+from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 
 from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
 from tests.sim.stage import Stage, presence
@@ -18,10 +19,38 @@ STAMP = at(TRUE_MS)
 ANNA = identity(0)
 
 
-def opened(event: Known) -> Opened:
-    """An event of Anna's as it arrives."""
-    envelope = seal(event, ANNA, SWARM)
+BOB = identity(1)
+CARL = identity(2)
+
+
+def opened(event: Known, author: Identity = ANNA) -> Opened:
+    """An event of Anna's, or of *author*, as it arrives."""
+    envelope = seal(event, author, SWARM)
     return Opened(envelope.id, event, envelope)
+
+
+def bobs_goal(electorate: tuple[PeerId, ...]) -> tuple[list[Opened], GoalId, EventId]:
+    """Bob is a member and wants something, has proposed a split of it and thinks it good: events, goal and proposal."""
+    me = BOB.peer
+    known = opened(Member(author=me, hlc=STAMP, peer=me, name="bob", proof=SWARM.proof(me)), BOB)
+    wanted = opened(
+        Goal(
+            author=me, hlc=STAMP + 1, text="Plan a picnic", electorate=electorate, quorum=len(electorate) // 2 + 1,
+            limits=Limits(), policy=Policy(threshold=0.6),
+        ),
+        BOB,
+    )  # fmt: skip
+    goal = GoalId(wanted.id)
+    parts = (Subgoal(title="Choose the meadow", leaf=True), Subgoal(title="Bake something sweet", leaf=True))
+    split = opened(Proposal(author=me, hlc=STAMP + 2, goal=goal, task=TaskId(goal), strategy="by time", subgoals=parts), BOB)
+    marks = {"specific": 0.9, "disjoint": 0.9, "covering": 0.9}
+    score = opened(Score(author=me, hlc=STAMP + 3, goal=goal, task=TaskId(goal), proposal=split.id, **marks), BOB)
+    return [known, wanted, split, score], goal, split.id
+
+
+def said(stage: Stage, kind: type[Event]) -> list[Event]:
+    """What that machine has said of one kind."""
+    return [o.event for o in stage.machine.events if isinstance(o.event, kind) and o.event.author == stage.machine.peer]
 
 
 def member() -> Opened:
@@ -111,3 +140,30 @@ def test_a_thought_does_not_take_the_slot_of_a_claim_that_is_settling() -> None:
     assert not any(isinstance(effect, Ask) for effect in busy)
     stage.wait(400)
     assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]
+
+
+def test_a_scorer_whose_model_is_silent_marks_by_the_text_when_a_ballot_waits_for_it() -> None:
+    """Storms: a quorum that needed a scorer with a hanging model ran through dozens of ballots for a quarter of an hour."""
+    stage = Stage()
+    pair = (ANNA.peer, BOB.peer)
+    events, goal, split = bobs_goal(pair)
+    if Electorate.of(pair, 2).chair(TaskId(goal), 0) == BOB.peer:
+        events.append(opened(Nomination(author=BOB.peer, hlc=STAMP + 4, goal=goal, task=TaskId(goal), ballot=0, proposal=split), BOB))
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in events), BOB.peer))
+    for _ in range(15):
+        stage.wait(1_000)
+        stage.feed(Ticked())
+    assert len(said(stage, Vote)) == 1
+
+
+def test_a_scorer_without_company_does_not_run_ahead_through_the_ballots() -> None:
+    """Storms: with two of three machines off, the third published a promise for ballot after ballot, all night long."""
+    stage = Stage()
+    events, _, _ = bobs_goal((ANNA.peer, BOB.peer, CARL.peer))
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in events), BOB.peer))
+    for _ in range(1_000):
+        stage.wait(2_000)
+        stage.feed(Ticked())
+    assert len(said(stage, Promise)) <= 1

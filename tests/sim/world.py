@@ -705,6 +705,9 @@ class World:
             self.trace(f"{self.t_ms} HEALED {sorted(self.core)}")
         if weather.faultless:
             return
+        wild = [index for index in sorted(self.core) if self.hosts[index].clocks.wild]
+        for index in wild[(len(self.core) - 1) // 2 :]:  # NTP reaches some: most of the quorum know what time it is
+            self.hosts[index].clocks.mend()
         self.network.loss = min(self.network.loss, 0.05)
         self.network.repeat = self.network.late_delay = 0.0
         for index in sorted(left_out):

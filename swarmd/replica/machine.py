@@ -602,6 +602,8 @@ class Machine:
             for opening in executor.openings(plan, scene, expired):
                 if free <= 0:
                     return
+                if opening.task.born >= self._horizon():
+                    continue  # made while our clock was wrong: no claim of today would count
                 if self._retry.get(opening.task.id, 0) > now:
                     self._wake_at(self._retry[opening.task.id])
                     continue

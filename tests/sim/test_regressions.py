@@ -2,7 +2,7 @@
 
 from swarmd.events.codec import decode
 from swarmd.events.envelope import Identity, Opened, seal
-from swarmd.events.kinds import Event, Goal, Known, Limits, Member, Nomination, Policy, Promise, Proposal, Score, Subgoal, Vote
+from swarmd.events.kinds import Claim, Event, Goal, Known, Limits, Member, Nomination, Policy, Promise, Proposal, Score, Subgoal, Vote
 from swarmd.plan.ballot import Electorate
 from swarmd.plan.plan import fold
 from swarmd.replica.effects import Ask, Effect, Publish
@@ -167,3 +167,15 @@ def test_a_scorer_without_company_does_not_run_ahead_through_the_ballots() -> No
         stage.wait(2_000)
         stage.feed(Ticked())
     assert len(said(stage, Promise)) <= 1
+
+
+def test_a_task_that_was_made_by_a_wrong_clock_is_not_claimed_without_end() -> None:
+    """Storms: after its clock had been set right, no claim of a machine came after its own goal, so it claimed at every step."""
+    stage = Stage(wall_ms=TRUE_MS + 10 * YEAR_MS)
+    stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))
+    for number in (1, 2):
+        stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
+    for _ in range(40):
+        stage.wait(1_000)
+        stage.feed(Ticked())
+    assert len(said(stage, Claim)) <= 1

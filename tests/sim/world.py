@@ -353,7 +353,7 @@ class World:
         self.at(arrives - self.t_ms, self._arrive, wire, target, happened)
 
     def _arrive(self, wire: Wire, target: End, happened: Input) -> None:
-        if wire.half_open:
+        if wire.half_open or target not in self._wires:
             return
         if isinstance(happened, SyncClosed):
             self._wires.pop(target, None)

@@ -213,7 +213,9 @@ def test_a_hopeless_ballot_is_left_at_once() -> None:
     bench = Bench()
     one = bench.others(0)[0]
     nomination = bench._keep(bench._event(bench.chair(0), SayNomination(0, bench.splits[0], ())))
-    rejections = [bench._keep(bench._event(s, SayVote(0, bench.splits[0], False))) for s in bench.scorers if s is not one]
+    rejections = [
+        bench._keep(bench._event(s, SayVote(0, bench.splits[0], False))) for s in bench.scorers if s is not one
+    ]
     for identifier in (nomination, *rejections):
         bench._deliver(one, identifier)
     bench.say(one)

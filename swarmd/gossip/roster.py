@@ -18,8 +18,8 @@ class Seen:
     mono_ms: int
 
     def offset_ms(self, wall_ms: int, mono_ms: int) -> int:
-        """Its wall clock less ours. Its clock is carried on by our monotonic one, so that a step of our wall clock shows at
-        once instead of being taken for theirs."""
+        """Its wall clock less ours. Its clock is carried on by our monotonic one, so that a step of our wall clock
+        shows at once instead of being taken for theirs."""
         return self.presence.wall_ms + mono_ms - self.mono_ms - wall_ms
 
 
@@ -55,8 +55,8 @@ class Roster:
     def offset_ms(self, wall_ms: int, mono_ms: int) -> int:
         """How far this machine's clock must be moved to agree with the swarm's median clock.
 
-        A clock from before the first release is certainly wrong and has no say; the lower median keeps two
-        machines that disagree from chasing each other into the future. Peers that have fallen silent keep their say: a machine
+        A clock from before the first release is certainly wrong and has no say; the lower median keeps two machines
+        that disagree from chasing each other into the future. Peers that have fallen silent keep their say: a machine
         that is cut off must not begin to believe its own wrong clock.
         """
         votes = [seen.offset_ms(wall_ms, mono_ms) for seen in self.seen.values()]

@@ -8,6 +8,11 @@ import trio
 
 Json = dict[str, Any]
 PIECES_LONG = 5_000
+_REFUSALS = {
+    "missing": (404, "model not found"),
+    "busy": (503, "server busy, please try again"),
+    "crash": (500, "model runner has unexpectedly stopped"),
+}
 
 
 class FakeOllama:
@@ -69,15 +74,12 @@ class FakeOllama:
             await self._chat(reply, body["model"], stream)
 
     async def _chat(self, reply: str, model: str, stream: trio.SocketStream) -> None:
-        match reply:
-            case "missing":
-                return await _whole(stream, 404, {"error": f"model '{model}' not found"})
-            case "busy":
-                return await _whole(stream, 503, {"error": "server busy, please try again"})
-            case "crash":
-                return await _whole(stream, 500, {"error": "model runner has unexpectedly stopped"})
-            case "hang":
-                return await trio.sleep_forever()
+        if reply in _REFUSALS:
+            status, reason = _REFUSALS[reply]
+            await _whole(stream, status, {"error": reason})
+            return
+        if reply == "hang":
+            await trio.sleep_forever()
         await stream.send_all(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
@@ -95,9 +97,11 @@ class FakeOllama:
                 await trio.sleep(0.005)
         match reply:
             case "no done":
-                return await stream.send_all(b"0\r\n\r\n")
+                await stream.send_all(b"0\r\n\r\n")
+                return
             case "truncated":
-                return await stream.aclose()
+                await stream.aclose()
+                return
             case "bad line":
                 await _chunk(stream, b'{"message": {"role": "assistant", "cont\n')
             case "no object":

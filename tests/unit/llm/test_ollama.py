@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_a_model_that_is_removed_while_in_use_is_a_fault_with_the_command() -> N
 def test_nobody_at_the_address_is_a_mistake_that_names_it() -> None:
     async def test() -> None:
         for host in ("127.0.0.1:9", "http://127.0.0.1:9"):
-            with pytest.raises(LocalMistake, match="127.0.0.1:9"):
+            with pytest.raises(LocalMistake, match=re.escape("127.0.0.1:9")):
                 await OllamaLlm(host).probe()
 
     trio.run(test)

@@ -1,3 +1,4 @@
+import contextlib
 import json
 
 import pytest
@@ -197,7 +198,5 @@ def test_a_text_is_read_without_thoughts_and_fences() -> None:
 )
 def test_no_answer_of_a_model_raises_anything_but_a_remote_fault(raw: str) -> None:
     for read in (lambda: read_split(raw, REQUEST), lambda: read_marks(raw), lambda: read_text(raw)):
-        try:
+        with contextlib.suppress(RemoteFault):
             read()
-        except RemoteFault:
-            pass

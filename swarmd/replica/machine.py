@@ -152,6 +152,7 @@ class Machine:
                 pass
 
     def _think(self, turn: Turn) -> None:
+        self._company.miss(turn)
         self._company.keep_level(turn)
         if not self._stopping and not self.silent:
             scene = self._scene(turn)

@@ -1,8 +1,9 @@
 """The loop: one input, one reading of the clocks, one `handle`, and its effects in the order in which they came."""
 
+import functools
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import trio
@@ -33,6 +34,7 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 
 _log = logging.getLogger("swarmd.daemon")
 
+BEAT_S = 3.0  # the longest that the loop rests; the watchdog of the unit waits several times as long
 _PROBE_S = 30.0  # how often the model is asked whether it is there; costs one small request
 _PROBE_AGAIN_S = 5.0  # while it is away
 _GOODBYE_S = 0.4  # what a last word needs to leave the sockets; several gossip delays
@@ -50,15 +52,17 @@ class Loop:
         *,
         store: Store,
         net: Net,
-        llm: Llm | None,
+        choose: Callable[[], Awaitable[Llm]] | None,
         clock: Clock,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """*llm*: None for a pure observer. *beat* is called on every turn of the loop (the watchdog)."""
+        """*choose* finds a model backend, or raises LocalMistake saying what is missing; None for a pure observer.
+        *beat* is called at least every `BEAT_S` while the loop turns (the watchdog)."""
         self._machine = machine
         self._store = store
         self._net = net
-        self._llm = llm
+        self._choose = choose
+        self._llm: Llm | None = None
         self._clock = clock
         self._beat = beat
         self._inbox = Inbox()
@@ -76,7 +80,8 @@ class Loop:
         async with trio.open_nursery() as nursery:
             await self._perform(self._machine.handle(Started(envelopes), self._clock.now()), nursery)
             await nursery.start(self._net.run, self._inbox.deliver)
-            nursery.start_soon(self._watch_model)
+            if self._choose is not None:
+                nursery.start_soon(self._watch_model, self._choose)
             task_status.started()
             while not self._stopping:
                 self._beat()
@@ -129,7 +134,7 @@ class Loop:
         for effect in effects:
             match effect:
                 case Append(envelopes, sync):
-                    await trio.to_thread.run_sync(lambda e=envelopes, s=sync: self._store.append(e, sync=s))
+                    await trio.to_thread.run_sync(functools.partial(self._store.append, envelopes, sync=sync))
                 case Publish(envelopes):
                     self._net.publish(envelopes)
                 case Announce(presence):
@@ -144,14 +149,15 @@ class Loop:
                     self._net.sync_close(session)
                 case Ask(job, request):
                     self._jobs[job] = trio.CancelScope()
-                    nursery.start_soon(self._work, job, request)
+                    assert self._llm is not None, "a job without a model"
+                    nursery.start_soon(self._work, self._llm, job, request)
                 case Abort(job):
                     scope = self._jobs.get(job)
                     if scope is not None:
                         scope.cancel()
                 case Arm(mono_ms):
-                    now = self._clock.now()
-                    self._inbox.arm(trio.current_time() + max(0, mono_ms - now.mono_ms) / 1_000)
+                    wait_s = max(0, mono_ms - self._clock.now().mono_ms) / 1_000
+                    self._inbox.arm(trio.current_time() + min(wait_s, BEAT_S))
                 case Tell(changes):
                     self._tell(changes)
                 case Reply(token, value):
@@ -182,12 +188,11 @@ class Loop:
 
     # --- the model -------------------------------------------------------------------------------------------------
 
-    async def _work(self, job: int, request: Request) -> None:
-        assert self._llm is not None
+    async def _work(self, llm: Llm, job: int, request: Request) -> None:
         scope = self._jobs[job]
         try:
             with scope:
-                answer = await self._llm.run(request, lambda text: self._inbox.deliver(Chunk(job, text)))
+                answer = await llm.run(request, lambda text: self._inbox.deliver(Chunk(job, text)))
             if not scope.cancelled_caught:
                 self._inbox.deliver(Answered(job, answer))
         except (RemoteFault, LocalMistake) as fault:
@@ -196,21 +201,31 @@ class Loop:
         finally:
             del self._jobs[job]
 
-    async def _watch_model(self) -> None:
+    async def _watch_model(self, choose: Callable[[], Awaitable[Llm]]) -> None:
+        """Find a model, see that it stays, and find another one when it goes."""
         said = ""
-        while self._llm is not None:
-            try:
-                backend = await self._llm.probe()
-            except (RemoteFault, LocalMistake) as fault:
-                if str(fault) != said:
-                    _log.warning("no model: %s", fault)
-                    said = str(fault)
-                self._inbox.deliver(BackendChanged(None))
-                await trio.sleep(_PROBE_AGAIN_S)
-            else:
-                said = ""
-                self._inbox.deliver(BackendChanged(backend))
-                await trio.sleep(_PROBE_S)
+        try:
+            while True:
+                try:
+                    self._llm = self._llm or await choose()
+                    self._inbox.deliver(BackendChanged(await self._llm.probe()))
+                    said = ""
+                    await trio.sleep(_PROBE_S)
+                except (RemoteFault, LocalMistake) as fault:
+                    if str(fault) != said:
+                        _log.warning("no model: %s", fault)
+                        said = str(fault)
+                    self._inbox.deliver(BackendChanged(None))
+                    await self._let_go()
+                    await trio.sleep(_PROBE_AGAIN_S)
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._let_go()
+
+    async def _let_go(self) -> None:
+        llm, self._llm = self._llm, None
+        if llm is not None:
+            await llm.close()
 
 
 _LEVELS = {"equivocation": logging.WARNING, "refused": logging.WARNING}

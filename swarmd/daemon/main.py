@@ -1,5 +1,6 @@
 """Builds everything once, from one configuration."""
 
+import functools
 import logging
 import random
 import secrets
@@ -15,10 +16,10 @@ from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
 from swarmd.events.envelope import Swarm
-from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
-from swarmd.replica.machine import ROLES, Machine
+from swarmd.replica.machine import Machine
+from swarmd.replica.me import ROLES
 from swarmd.roles.scene import Timing
 from swarmd.store.journal import Journal
 from swarmd.store.keys import identity, read_key
@@ -53,12 +54,20 @@ def run(config: Config) -> None:
             silent=machine.silent,
             rng=rng,
         )
-        llm = None if machine.silent else choose(config.model)
+        model = config.model
+        find = functools.partial(
+            choose,
+            model.backend,
+            host=model.host,
+            model=model.name or None,
+            threads=model.threads or None,
+            delay_ms=model.delay_ms,
+        )
         loop = Loop(
             machine,
             store=store,
             net=net,
-            llm=llm,
+            choose=None if machine.silent else find,
             clock=SystemClock(),
             beat=lambda: notifier.notify("WATCHDOG=1"),
         )
@@ -75,9 +84,7 @@ def host_name() -> str:
 def _roles(config: Config) -> tuple[str, ...]:
     if config.roles != "auto":
         return config.roles
-    roles, reason = choose_roles(probe())
-    _log.info("roles by hardware: %s", reason)
-    return roles or ROLES
+    return ROLES
 
 
 def _timing(config: Config) -> Timing:

@@ -29,19 +29,19 @@ def wanted(goal: GoalPlan, task: Task, scene: Scene) -> Draft | None:
     late = clock is not None and scene.mono_ms >= clock.opened_ms + scene.timing.deliberation_ms
     rank = order.index(scene.me) if scene.me in order else len(order)
     if not own and (scene.me in order or (late and not book.proposals)):
-        return Draft(strategy(task, rank, 0))
+        return Draft(strategy(rank, 0))
     weak = weakest_link(goal, task, scene)
     if weak is not None:
         return Draft(book.proposals[weak].strategy, refines=weak)
     if own and goal.goal.policy.strict and len(own) < len(STRATEGIES) and exhausted(goal, task, scene):
-        return Draft(strategy(task, rank, len(own)))
+        return Draft(strategy(rank, len(own)))
     return None
 
 
-def strategy(task: Task, rank: int, turn: int) -> str:
-    """The strategy of the decomposer at *rank* in its *turn*-th split of a task: ranks differ, and turns go round."""
-    shift = int(task.id[:8], 16)
-    return STRATEGIES[(shift + rank + turn * PROPOSERS_MAX) % len(STRATEGIES)]
+def strategy(rank: int, turn: int) -> str:
+    """The strategy of the decomposer at *rank* in its *turn*-th split of a task: no two ranks share one, and turns go
+    round. The list begins with what suits most goals, so that is what is tried first."""
+    return STRATEGIES[(rank + turn * PROPOSERS_MAX) % len(STRATEGIES)]
 
 
 def weakest_link(goal: GoalPlan, task: Task, scene: Scene) -> EventId | None:

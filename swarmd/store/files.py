@@ -35,7 +35,7 @@ def paths(system: bool) -> Paths:
         config_file=config / "config.toml",
         swarm_key=config / "swarm.key",
         state_dir=state,
-        socket=runtime / "swarmd.sock",
+        socket=runtime / "control.sock",
     )
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO
 
 import trio
-from swarmd.control.client import Client
 
 from swarmd.cli.demo.layout import Resident
+from swarmd.control.client import Client
 from swarmd.replica.status import StatusView
 from swarmd.store.keys import new_key, write_key
 from swarmd.vocab.faults import LocalMistake, RemoteFault
@@ -29,6 +29,7 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 _START_S_MAX = 90.0  # five interpreters and four models starting on two slow cores
 _STOP_S_MAX = 3.5  # after which a daemon is killed; Ctrl-C shall take five seconds at most
 _POLL_S = 0.25
+_REAP_S = 0.05
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _MDNS_GROUP = "224.0.0.251"  # RFC 6762
 
@@ -36,7 +37,7 @@ _MDNS_GROUP = "224.0.0.251"  # RFC 6762
 class Peer:
     """One running daemon of the household."""
 
-    def __init__(self, resident: Resident, folder: Path, process: trio.Process) -> None:
+    def __init__(self, resident: Resident, folder: Path, process: subprocess.Popen[bytes]) -> None:
         self.resident = resident
         self.folder = folder
         self.process = process
@@ -134,7 +135,7 @@ async def started(
         ports = [_free_port() for _ in residents]
         for index, resident in enumerate(residents):
             others = [] if multicast else [f"/ip4/127.0.0.1/tcp/{p}" for p in ports[:index]]
-            peers.append(await _start(folder, resident, ports[index], others, model, multicast=multicast))
+            peers.append(_start(folder, resident, ports[index], others, model, multicast=multicast))
         yield Household(folder, peers, by_multicast=multicast)
     except BaseException as error:
         await _end(peers)
@@ -163,21 +164,20 @@ def loopback_carries_multicast() -> bool:
             return False
 
 
-async def _start(
-    folder: Path, resident: Resident, port: int, others: list[str], model: str, *, multicast: bool
-) -> Peer:
+def _start(folder: Path, resident: Resident, port: int, others: list[str], model: str, *, multicast: bool) -> Peer:
     home = folder / resident.name
     home.mkdir()
     config = home / "config.toml"
     config.write_text(_config(folder, home, resident, port, others, model, multicast=multicast), "utf-8")
     with (home / "log").open("wb") as log:
-        process = await _spawn(config, log)
+        process = _spawn(config, log)
     return Peer(resident, home, process)
 
 
-async def _spawn(config: Path, log: IO[bytes]) -> trio.Process:
+def _spawn(config: Path, log: IO[bytes]) -> "subprocess.Popen[bytes]":
+    # from the main thread: the kernel ends the child with the thread that made it
     parent = os.getpid()
-    return await trio.lowlevel.open_process(
+    return subprocess.Popen(
         [sys.executable, "-m", "swarmd", "run", "--config", str(config)],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -201,12 +201,12 @@ async def _end(peers: list[Peer]) -> None:
             if peer.process.poll() is None:
                 peer.process.terminate()
         with trio.move_on_after(_STOP_S_MAX):
-            for peer in peers:
-                await peer.process.wait()
+            while any(peer.process.poll() is None for peer in peers):
+                await trio.sleep(_REAP_S)
         for peer in peers:
             if peer.process.poll() is None:
                 peer.process.kill()
-            await peer.process.wait()
+            peer.process.wait()
 
 
 async def _status(peer: Peer) -> StatusView | None:

@@ -5,16 +5,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from swarmd.cli.demo.household import Household, Peer, started
+from swarmd.cli.demo.layout import household
 from swarmd.cli.follow import OnUpdate, Sight, follow
 from swarmd.cli.render import goal_tree
 from swarmd.cli.screen import shown, signs_for, wall_ms
 from swarmd.cli.words import console
 from swarmd.control.api import GoalRequest
-from swarmd.plan.report import report
-
-from swarmd.cli.demo.household import Household, Peer, started
-from swarmd.cli.demo.layout import household
 from swarmd.events.kinds import Limits, Policy
+from swarmd.plan.report import report
 from swarmd.plan.views import GoalView, TaskView
 from swarmd.replica.status import StatusView
 from swarmd.vocab.faults import RemoteFault

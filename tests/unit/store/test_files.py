@@ -15,7 +15,7 @@ def places(tmp_path: Path) -> Paths:
         config_file=tmp_path / "config.toml",
         swarm_key=tmp_path / "swarm.key",
         state_dir=tmp_path / "state",
-        socket=tmp_path / "swarmd.sock",
+        socket=tmp_path / "control.sock",
     )
 
 
@@ -24,7 +24,7 @@ def test_the_service_uses_the_places_of_the_file_hierarchy_standard() -> None:
         config_file=Path("/etc/swarmd/config.toml"),
         swarm_key=Path("/etc/swarmd/swarm.key"),
         state_dir=Path("/var/lib/swarmd"),
-        socket=Path("/run/swarmd/swarmd.sock"),
+        socket=Path("/run/swarmd/control.sock"),
     )
 
 
@@ -35,7 +35,7 @@ def test_a_person_s_own_daemon_follows_the_xdg_variables(tmp_path: Path, monkeyp
     assert own.config_file == tmp_path / "XDG_CONFIG_HOME/swarmd/config.toml"
     assert own.swarm_key == tmp_path / "XDG_CONFIG_HOME/swarmd/swarm.key"
     assert own.state_dir == tmp_path / "XDG_STATE_HOME/swarmd"
-    assert own.socket == tmp_path / "XDG_RUNTIME_DIR/swarmd/swarmd.sock"
+    assert own.socket == tmp_path / "XDG_RUNTIME_DIR/swarmd/control.sock"
 
 
 def test_without_any_file_the_machine_fills_in_what_is_empty(places: Paths) -> None:

@@ -1,0 +1,83 @@
+"""What control client and server share: paths, the one request body, and problems (RFC 9457).
+
+Answers are the views of `plan.views` and `replica.status` as JSON, unchanged.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from swarmd.events.kinds import Limits, Policy
+from swarmd.replica.inputs import SetGoal
+from swarmd.vocab import limits
+from swarmd.vocab.faults import LocalMistake, UnknownId
+from swarmd.vocab.text import clean
+
+GOALS = "/v1/goals"
+GOAL = "/v1/goals/{goal}"
+REPORT = "/v1/goals/{goal}/report"
+PEERS = "/v1/peers"
+STATUS = "/v1/status"
+CHANGES = "/v1/changes"
+
+LATEST = "latest"  # in place of a goal's id: the newest goal
+KEEPALIVE_S = 15.0  # a silent event stream says so that often; proxies and people give up after a minute
+
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+MARKDOWN = "text/markdown; charset=utf-8"
+EVENTS = "text/event-stream"
+
+ProblemCode: TypeAlias = Literal[
+    "mistake", "unknown-id", "malformed", "too-large", "too-slow", "too-many", "no-such-path", "internal",
+]  # fmt: skip
+
+
+class GoalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `POST /v1/goals`. *quorum*: approvals that accept a split, if more than a majority is wanted."""
+
+    text: str
+    quorum: Annotated[int, Meta(ge=1, le=limits.ELECTORATE_MAX)] | None = None
+    limits: Limits = Limits()
+    policy: Policy = Policy()
+
+    def command(self) -> SetGoal:
+        """What the daemon is asked to do. Raises LocalMistake if the text is empty or too long."""
+        return SetGoal(text=goal_text(self.text), quorum=self.quorum, limits=self.limits, policy=self.policy)
+
+
+class GoalReply(Struct, frozen=True, kw_only=True):
+    """The id of the goal that was set or cancelled."""
+
+    goal: str
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Why a request failed (RFC 9457). *detail* is for people and says what to do next; *code* is for programs."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    code: ProblemCode
+
+
+def goal_text(text: str) -> str:
+    """A goal's text, cleaned. Raises LocalMistake if nothing is left or it is over the limit: it is never cut."""
+    size = len(text.encode("utf-8", "replace"))
+    if size > limits.GOAL_BYTES_MAX:
+        raise LocalMistake(
+            f"the goal is {size:,} bytes long; the limit is {limits.GOAL_BYTES_MAX:,} bytes\n"
+            "Say it in fewer words, or set several goals."
+        )
+    cleaned = clean(text, limits.GOAL_BYTES_MAX, lines=True)
+    if not cleaned:
+        raise LocalMistake('the goal is empty\nSay what you want planned, such as "A weekend in the mountains".')
+    return cleaned
+
+
+def goal_prefix(goal: str) -> str:
+    """The beginning of a goal's id, checked for its form. Raises UnknownId."""
+    if not 0 < len(goal) <= 64 or set(goal) - set("0123456789abcdef"):
+        raise UnknownId(f'no goal has the id "{clean(goal, 64)}"\nList the goals with `swarmctl goals`.')
+    return goal

@@ -1,0 +1,39 @@
+"""This peer as others see it: its name, its roles, the model behind them."""
+
+from dataclasses import dataclass, field
+
+from swarmd.roles.work import Backend
+from swarmd.vocab.ids import PeerId
+
+ROLES = ("decomposer", "scorer", "executor")
+
+
+@dataclass(slots=True)
+class Me:
+    """*allowed*: the roles it may take, in the order of `ROLES`; none makes a pure observer. *run*: 16 random bytes,
+    new at every start. *backend_known*: whether the model has been looked for."""
+
+    peer: PeerId
+    name: str
+    allowed: tuple[str, ...]
+    version: str
+    run: bytes
+    backend: Backend | None = field(default=None)
+    backend_known: bool = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether this is a pure observer, which publishes nothing and signs nothing."""
+        return not self.allowed
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What it does at the moment: without a model only scoring, by the checks of the text."""
+        if self.backend is not None:
+            return self.allowed
+        return tuple(role for role in self.allowed if role == "scorer") if self.backend_known else ()
+
+    @property
+    def slots(self) -> int:
+        """How many requests its model serves at once."""
+        return self.backend.slots if self.backend else 0

@@ -1,0 +1,274 @@
+"""Peers on real libp2p hosts on loopback: links, topics, sync sessions, walls."""
+
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+import trio
+
+from swarmd.gossip.frames import Done, Give, Summary
+from swarmd.net.links import DIAL_S
+from swarmd.net.streams import framed
+from swarmd.net.sync import PROTOCOL
+from swarmd.replica.inputs import (
+    Connected,
+    Disconnected,
+    LiveHeard,
+    PresenceHeard,
+    SyncClosed,
+    SyncHeard,
+    SyncOpened,
+)
+from swarmd.vocab import limits
+from swarmd.vocab.faults import LocalMistake
+from tests.integration.net_peers import HOME, NEIGHBOUR, PATIENCE_S, Peer, envelope, live, presence, until
+
+
+def run(test: Any, *args: Any) -> None:
+    async def bounded() -> None:
+        with trio.fail_after(3 * PATIENCE_S):
+            await test(*args)
+
+    trio.run(bounded)
+
+
+async def linked(*peers: Peer) -> None:
+    """Wait until each hears each of the others."""
+    for number, peer in enumerate(peers):
+        await reaches(peer, [other for other in peers if other is not peer], f"hello {number} {trio.current_time()}")
+
+
+async def reaches(speaker: Peer, listeners: list[Peer], text: str) -> None:
+    word = envelope(text)
+    await until(
+        lambda: all(word.payload in listener.events() for listener in listeners),
+        doing=lambda: speaker.net.publish([word]),
+    )
+
+
+@pytest.mark.parametrize("psk", [False, True])
+def test_a_static_address_is_enough_for_a_link_and_everything_said_arrives(psk: bool) -> None:
+    async def scenario() -> None:
+        async with Peer("attic", psk=psk).running() as attic, Peer("barn", static=[attic], psk=psk).running() as barn:
+            await linked(attic, barn)
+            assert attic.links() == {barn.identity.peer}
+            barn.net.announce(presence("barn"))
+            barn.net.stream(live("once upon"))
+            barn.net.stream(live(" a time", offset=9))
+            await until(lambda: attic.of(PresenceHeard) and attic.of(LiveHeard))
+            assert attic.of(PresenceHeard) == [PresenceHeard(barn.identity.peer, presence("barn"))]
+            assert attic.of(LiveHeard) == [LiveHeard(barn.identity.peer, live("once upon a time"))]
+            assert not barn.of(PresenceHeard)
+
+    run(scenario)
+
+
+def test_the_identity_behind_a_bare_address_is_learnt_by_dialling() -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic:
+            bare = attic.address.split("/p2p/")[0]
+            async with Peer("barn", static=[bare]).running() as barn:
+                await linked(attic, barn)
+                assert attic.of(Connected) == [Connected(barn.identity.peer)]
+                assert barn.of(Connected) == [Connected(attic.identity.peer)]
+
+    run(scenario)
+
+
+def test_peers_of_one_swarm_find_each_other_by_multicast_and_ignore_the_neighbours() -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            attic, barn = [await stack.enter_async_context(Peer(n, mdns=True).running()) for n in ("attic", "barn")]
+            other = await stack.enter_async_context(Peer("other", NEIGHBOUR, mdns=True).running())
+            await until(lambda: attic.links() and barn.links())
+            assert not other.inputs
+            assert "dials_failed" not in other.net.counters()
+
+    run(scenario)
+
+
+def test_presence_is_its_authors_and_not_the_forwarders() -> None:
+    async def scenario() -> None:
+        async with (
+            Peer("middle").running() as middle,
+            Peer("left", static=[middle]).running() as left,
+            Peer("right", static=[middle]).running() as right,
+        ):
+            await linked(left, middle, right)
+            left.net.announce(presence("left"))
+            await until(lambda: right.of(PresenceHeard))
+            assert right.of(PresenceHeard)[0].peer == left.identity.peer
+            assert right.links() == {middle.identity.peer}
+
+    run(scenario)
+
+
+def test_a_burst_of_500_events_arrives_whole_at_two_peers() -> None:
+    async def scenario() -> None:
+        async with (
+            Peer("attic").running() as attic,
+            Peer("barn", static=[attic]).running() as barn,
+            Peer("cellar", static=[attic, barn]).running() as cellar,
+        ):
+            await linked(attic, barn, cellar)
+            burst = [envelope(f"{number} ".ljust(1_024, ".")) for number in range(500)]
+            for each in burst:
+                attic.net.publish([each])
+                await trio.lowlevel.checkpoint()
+            wanted = {each.payload for each in burst}
+            await until(lambda: wanted <= barn.events() and wanted <= cellar.events())
+
+    run(scenario)
+
+
+def test_an_event_of_the_largest_size_arrives_and_a_larger_one_is_refused_loudly() -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic, Peer("barn", static=[attic]).running() as barn:
+            await linked(attic, barn)
+            largest = envelope("x" * (limits.ENVELOPE_BYTES_MAX - 64))
+            attic.net.publish([largest])
+            await until(lambda: largest.payload in barn.events())
+            with pytest.raises(LocalMistake, match="shorten"):
+                attic.net.publish([envelope("x" * (limits.ENVELOPE_BYTES_MAX - 63))])
+
+    run(scenario)
+
+
+def test_a_sync_session_carries_frames_both_ways_and_ends_once() -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic, Peer("barn", static=[attic]).running() as barn:
+            await linked(attic, barn)
+            attic.net.sync_open(2, barn.identity.peer)
+            attic.net.sync_send(2, Summary(horizon=1))
+            await until(lambda: barn.of(SyncHeard))
+            [opened] = barn.of(SyncOpened)
+            assert opened.peer == attic.identity.peer
+            assert opened.session % 2
+            large = Give(tuple(envelope("x" * 100_000) for _ in range(5)))
+            barn.net.sync_send(opened.session, large)
+            await until(lambda: attic.of(SyncHeard))
+            assert attic.of(SyncHeard) == [SyncHeard(2, large)]
+            attic.net.sync_send(2, Done())
+            attic.net.sync_close(2)
+            await until(lambda: barn.of(SyncClosed))
+            assert barn.of(SyncHeard)[-1].frame == Done()
+            assert barn.of(SyncClosed) == [SyncClosed(opened.session)]
+            assert not attic.of(SyncClosed)
+
+    run(scenario)
+
+
+def test_a_session_with_a_peer_that_is_not_there_is_closed_at_once() -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic:
+            attic.net.sync_open(4, Peer("nobody").identity.peer)
+            attic.net.sync_send(4, Summary(horizon=1))
+            await until(lambda: attic.of(SyncClosed))
+            assert attic.of(SyncClosed) == [SyncClosed(4)]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("sent", [b"\x7f\xff\xff\xff", framed(b"\xff" * 40), framed(b"x" * 40)[:20], b"\0"])
+def test_a_sync_stream_that_breaks_the_rules_is_closed_and_the_next_one_works(sent: bytes) -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic, Peer("barn", static=[attic]).running() as barn:
+            await linked(attic, barn)
+            stream = await barn.libp2p.new_stream(attic.id, [PROTOCOL])
+            await stream.write(sent)
+            await stream.close()
+            await until(lambda: attic.of(SyncClosed))
+            assert not attic.of(SyncHeard)
+            assert attic.net.counters()["sync_faults"] == 1
+            barn.net.sync_open(2, attic.identity.peer)
+            barn.net.sync_send(2, Summary(horizon=1))
+            await until(lambda: attic.of(SyncHeard))
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("psk", [False, True])
+def test_peers_with_different_swarm_keys_never_exchange_a_message(psk: bool) -> None:
+    async def scenario() -> None:
+        async with (
+            Peer("attic", HOME, psk=psk).running() as attic,
+            Peer("other", NEIGHBOUR, static=[attic], psk=psk).running() as other,
+        ):
+            await until(lambda: other.net.counters().get("dials_failed"), 3 * DIAL_S)
+            assert not attic.inputs
+            assert not other.inputs
+
+    run(scenario)
+
+
+def test_an_observer_hears_and_reads_but_says_and_passes_on_nothing() -> None:
+    async def scenario() -> None:
+        async with (
+            Peer("observer", silent=True).running() as observer,
+            Peer("left", static=[observer]).running() as left,
+            Peer("right", static=[observer]).running() as right,
+        ):
+            heard = envelope("heard")
+            await until(lambda: heard.payload in observer.events(), doing=lambda: left.net.publish([heard]))
+            await until(lambda: len(observer.links()) == 2)
+            observer.net.publish([envelope("said")])
+            observer.net.announce(presence("observer"))
+            observer.net.stream(live("said"))
+            observer.net.sync_open(2, left.identity.peer)
+            observer.net.sync_send(2, Summary(horizon=1))
+            await until(lambda: left.of(SyncHeard))
+            right.net.sync_open(2, observer.identity.peer)
+            await until(lambda: right.of(SyncClosed))
+            assert not observer.of(SyncOpened)
+            assert not left.events()
+            assert not right.events()
+            assert not left.of(PresenceHeard)
+            assert "messages_sent" not in observer.net.counters()
+
+    run(scenario)
+
+
+def test_a_peer_that_restarts_with_its_identity_is_back_in_both_directions_within_ten_seconds() -> None:
+    async def scenario() -> None:
+        async with trio.open_nursery() as nursery:
+            attic = Peer("attic")
+            await nursery.start(attic.live)
+            barn = Peer("barn", static=[attic])
+            await nursery.start(barn.live)
+            await linked(attic, barn)
+            listen = [attic.address.split("/p2p/")[0]]
+            attic.scope.cancel()
+            await until(lambda: barn.of(Disconnected))
+            again = Peer("attic", listen=listen)
+            await nursery.start(again.live)
+            with trio.fail_after(10):
+                await linked(again, barn)
+                await until(lambda: again.links())
+            assert barn.of(Connected) == [Connected(attic.identity.peer)] * 2
+            assert barn.of(Disconnected) == [Disconnected(attic.identity.peer)]
+            barn.scope.cancel()
+            again.scope.cancel()
+
+    run(scenario)
+
+
+def test_two_daemons_cannot_share_a_port() -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic:
+            second = Peer("second", listen=[attic.address.split("/p2p/")[0]])
+            with pytest.raises(LocalMistake, match="choose another port"):
+                await second.net.run(second.inputs.append)
+
+    run(scenario)
+
+
+def test_stopping_takes_less_than_two_seconds_and_the_others_notice() -> None:
+    async def scenario() -> None:
+        async with Peer("attic", mdns=True).running() as attic:
+            async with Peer("barn", static=[attic], mdns=True).running() as barn:
+                await linked(attic, barn)
+                started = trio.current_time()
+            assert trio.current_time() - started < 2
+            await until(lambda: attic.of(Disconnected))
+
+    run(scenario)

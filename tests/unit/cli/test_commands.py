@@ -1,0 +1,472 @@
+"""`swarmctl` and `swarmd` as people and scripts use them: words, JSON, and a status that says what happened."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import trio
+from typer.testing import CliRunner
+
+from swarmd import __version__
+from swarmd.cli.session import socket_path, terminal_is_plain
+from swarmd.cli.swarmctl import app
+from swarmd.cli.swarmd import app as daemon_app
+from swarmd.control.server import serve
+from swarmd.events.kinds import Limits, Policy
+from swarmd.plan.report import report
+from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.replica.inputs import CancelGoal, SetGoal
+from swarmd.replica.status import PeerView, StatusView
+from swarmd.vocab import limits
+from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, task
+
+LIMIT_S = 15.0
+VERBS = ("goal", "goals", "show", "watch", "report", "cancel", "peers", "status", "version")
+
+
+class Daemon:
+    """A daemon in a thread of its own, so that commands find it as they would find a real one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.door = InMemoryDoor()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=trio.run, args=(self._run,))
+
+    async def _run(self) -> None:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(serve, self.path, self.door)
+            self._nursery, self._token = nursery, trio.lowlevel.current_trio_token()
+            self._ready.set()
+
+    def start(self) -> None:
+        """Return when it answers."""
+        self._thread.start()
+        assert self._ready.wait(LIMIT_S)
+
+    def do(self, deed: Callable[[], None]) -> None:
+        """Do something on the daemon's own thread."""
+        self._token.run_sync_soon(deed)
+
+    def stop(self) -> None:
+        """End it."""
+        self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
+        self._thread.join(LIMIT_S)
+        assert not self._thread.is_alive()
+
+    def run(self, *words: str, given: str | bytes | None = None) -> tuple[int, str, str]:
+        """Status, standard output and standard error of `swarmctl *words*`."""
+        done = CliRunner().invoke(app, [*words], input=given, env={"SWARMD_CONTROL_SOCKET": str(self.path)})
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    daemon = Daemon(tmp_path / "control.sock")
+    daemon.start()
+    yield daemon
+    daemon.stop()
+
+
+@pytest.fixture
+def swarmctl(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """The command as a process of its own, where no daemon is."""
+
+    def run(*words: str, given: str = "") -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            command(*words),
+            input=given,
+            env={**os.environ, "SWARMD_CONTROL_SOCKET": str(tmp_path / "none.sock")},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    return run
+
+
+def command(*words: str) -> list[str]:
+    """The command line of `swarmctl *words*`."""
+    return [sys.executable, "-c", "from swarmd.cli.swarmctl import main; main()", *words]
+
+
+# --- questions -----------------------------------------------------------------------------------------------------
+
+
+def test_every_question_has_an_answer_in_words(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    for words, expected in (
+        (("goals",), "8f3a2c1d"),
+        (("show",), "◆ Two weeks in Japan for four  split by place"),
+        (("show", "8f3a"), "▶ Choose temples and gardens  claimed by mini-pc, attempt 2"),
+        (("report",), "## 1 Flights and rail passes"),
+        (("peers",), "mini-pc"),
+        (("status",), "malformed event: 2"),
+        (("version",), f"swarmctl {__version__}"),
+    ):
+        status, output, errors = daemon.run(*words)
+        assert (status, errors) == (0, "")
+        assert expected in output
+
+
+def test_every_question_has_an_answer_in_json(daemon: Daemon) -> None:
+    goal = mid_run()
+    daemon.door.put(goal)
+
+    def ask(*words: str) -> bytes:
+        status, output, errors = daemon.run(*words, "--json")
+        assert (status, errors) == (0, "")
+        assert output.count("\n") == 1
+        return output.encode()
+
+    assert msgspec.json.decode(ask("show"), type=GoalView) == goal
+    assert msgspec.json.decode(ask("goals"), type=tuple[GoalLine, ...])[0].id == GOAL_ID
+    assert msgspec.json.decode(ask("peers"), type=tuple[PeerView, ...]) == peers()
+    assert msgspec.json.decode(ask("status"), type=StatusView) == STATUS
+    assert json.loads(ask("report")) == {"goal": GOAL_ID, "report": report(goal)}
+    assert json.loads(ask("version")) == {"swarmctl": __version__, "daemon": "0.1.0"}
+
+
+def test_nothing_yet_is_said_kindly_and_is_an_empty_list_for_programs(daemon: Daemon) -> None:
+    status, output, errors = daemon.run("goals")
+    assert (status, output) == (0, "")
+    assert "no goals yet" in errors
+    assert daemon.run("goals", "--json")[:2] == (0, "[]\n")
+
+
+def test_the_report_goes_to_a_file(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.door.put(finished())
+    assert daemon.run("report", "-o", str(tmp_path / "plan.md"))[0] == 0
+    assert (tmp_path / "plan.md").read_text() == report(finished())
+    status, _, errors = daemon.run("report", "-o", str(tmp_path / "no" / "plan.md"))
+    assert status == 2
+    assert "cannot write the report" in errors
+
+
+# --- orders --------------------------------------------------------------------------------------------------------
+
+
+def test_a_goal_is_set_with_its_options_and_its_id_printed(daemon: Daemon) -> None:
+    status, output, errors = daemon.run(
+        "goal", "A picnic", "--quorum", "2", "--strict", "--depth", "1", "--children", "4"
+    )
+    assert status == 0
+    assert re.fullmatch("[0-9a-f]{64}\n", output)
+    assert "swarmctl watch" in errors
+    assert daemon.door.asked == [
+        SetGoal(text="A picnic", quorum=2, limits=Limits(depth=1, children=4), policy=Policy(strict=True))
+    ]
+
+
+def test_a_goal_comes_from_standard_input_or_a_file(daemon: Daemon, tmp_path: Path) -> None:
+    (tmp_path / "goal.txt").write_text("Build a shed\nof wood\n")
+    assert daemon.run("goal", "-", given="A picnic\nby the lake\n")[0] == 0
+    assert daemon.run("goal", "--file", str(tmp_path / "goal.txt"))[0] == 0
+    assert daemon.run("goal", "-", given=b"caf\xe9")[0] == 0
+    texts = [command.text for command in daemon.door.asked if isinstance(command, SetGoal)]
+    assert texts == ["A picnic\nby the lake", "Build a shed\nof wood", "caf\ufffd"]
+
+
+def test_a_goal_set_for_a_program_is_one_json_document(daemon: Daemon) -> None:
+    status, output, errors = daemon.run("goal", "A picnic", "--json")
+    assert (status, errors) == (0, "")
+    assert json.loads(output) == {"goal": "0" * 64, "status": "open"}
+
+
+@pytest.mark.parametrize(("ending", "status"), [("done", 0), ("failed", 1), ("cancelled", 1)])
+@pytest.mark.parametrize("flag", ["--wait", "--watch"])
+def test_waiting_ends_with_the_goal_and_its_status(daemon: Daemon, ending: str, status: int, flag: str) -> None:
+    ends_with(daemon, ending)
+    found, output, errors = daemon.run("goal", "A picnic", flag)
+    assert found == status
+    assert output.startswith("0" * 64)
+    assert f"the goal is {ending}" in (errors if flag == "--wait" else output)
+
+
+def test_waiting_for_a_program_prints_how_it_ended(daemon: Daemon) -> None:
+    ends_with(daemon, "failed")
+    status, output, _ = daemon.run("goal", "A picnic", "--wait", "--json")
+    assert status == 1
+    assert json.loads(output) == {"goal": "0" * 64, "status": "failed"}
+
+
+def ends_with(daemon: Daemon, status: str) -> None:
+    """Every goal that is set has ended by the time it is looked at."""
+    put = daemon.door.goals
+
+    class Ending(dict[str, GoalView]):
+        def __setitem__(self, key: str, goal: GoalView) -> None:
+            super().__setitem__(key, msgspec.structs.replace(goal, status=status, ended_ms=goal.created_ms))
+
+    daemon.door.goals = Ending(put)
+
+
+def test_a_goal_is_cancelled_with_its_reason(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    status, output, _ = daemon.run("cancel", "8f3a", "--reason", "we stay")
+    assert (status, output) == (0, "cancelled 8f3a2c1d\n")
+    assert daemon.door.asked == [CancelGoal(goal="8f3a", reason="we stay")]
+    assert json.loads(daemon.run("cancel", "8f3a", "--json")[1]) == {"goal": GOAL_ID, "status": "cancelled"}
+
+
+# --- asked wrongly -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("show", "abcd"), "no goal has"),
+        (("show", "8"), "2 goals have an id"),
+        (("show", "../etc"), "no goal has the id"),
+        (("report", "abcd"), "no goal has"),
+        (("watch", "abcd"), "no goal has"),
+        (("cancel", "abcd"), "no goal has"),
+        (("goal",), "the goal is empty"),
+        (("goal", " \n"), "the goal is empty"),
+        (("goal", "ж" * 5_000), "the limit is 8,192 bytes"),
+        (("goal", "text", "--file", "x"), "both as text and by --file"),
+        (("goal", "--file", "/nonexistent/goal"), "cannot read the goal"),
+        (("goal", "text", "--depth", "99"), "--depth"),
+        (("goal", "text", "--quorum", "0"), "--quorum"),
+        (("cancel",), "GOAL"),
+        (("nonsense",), "nonsense"),
+        (("show", "--nonsense"), "--nonsense"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_says_what_and_what_next(daemon: Daemon, words: tuple[str, ...], what: str) -> None:
+    daemon.door.put(goal_view(task("One", "open", 0), id="8a" * 32))
+    daemon.door.put(goal_view(task("Two", "open", 0), id="8b" * 32))
+    status, output, errors = daemon.run(*words)
+    assert status == 2
+    assert output == ""
+    assert what in errors
+    assert 2 <= len(errors.strip().split("\n")) <= 4
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "version"])
+def test_without_a_daemon_every_verb_ends_with_3_and_says_how_to_start_one(tmp_path: Path, verb: str) -> None:
+    words = [verb, *(["text"] if verb == "goal" else ["abcd"] if verb == "cancel" else [])]
+    done = CliRunner().invoke(app, [*words, "--socket", str(tmp_path / "none.sock")])
+    assert done.exit_code == 3
+    assert done.stdout == ""
+    what, following = done.stderr.strip().split("\n")
+    assert what == f"swarmctl: no daemon answers on {tmp_path / 'none.sock'}"
+    assert "systemctl start swarmd" in following
+    assert "swarmd run" in following
+
+
+def test_who_may_open_the_socket_is_the_daemons_word_and_not_a_guess(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert daemon.run("status")[0] == 0
+
+
+def test_the_version_needs_no_daemon(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["version", "--socket", str(tmp_path / "none.sock")])
+    assert (done.exit_code, done.stdout) == (0, f"swarmctl {__version__}\ndaemon   none answers\n")
+
+
+def test_what_a_daemon_says_cannot_drive_the_terminal(daemon: Daemon) -> None:
+    status, _, errors = daemon.run("show", "\x1b[31mred")
+    assert status == 2
+    assert "\x1b" not in errors
+
+
+def test_processes_end_with_the_status_that_the_words_say(
+    swarmctl: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    absent = swarmctl("status")
+    assert (absent.returncode, absent.stdout) == (3, "")
+    assert absent.stderr.startswith("swarmctl: no daemon answers on ")
+    empty = swarmctl("goal", "-", given="  \n")
+    assert empty.returncode == 2
+    assert "the goal is empty" in empty.stderr
+    long = swarmctl("goal", "-", given="x" * (limits.GOAL_BYTES_MAX + 1))
+    assert long.returncode == 2
+    assert "8,192 bytes" in long.stderr
+    for done in (absent, empty, long):
+        assert "Traceback" not in done.stderr
+
+
+# --- watching ------------------------------------------------------------------------------------------------------
+
+
+def test_watching_on_a_pipe_prints_a_line_for_each_thing_and_ends_with_the_goal(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    watching = spawn(daemon, "watch", stdout=subprocess.PIPE)
+    until(lambda: bool(daemon.door.watchers))
+    daemon.do(lambda: end(daemon, "done"))
+    output, errors = watching.communicate(timeout=LIMIT_S)
+    assert (watching.returncode, errors) == (0, "")
+    assert re.search(r"^\d\d:\d\d:\d\d mini-pc votes for by place$", output, re.M)
+    assert re.search(r"^\d\d:\d\d:\d\d 4 of 10 tasks done$", output, re.M)
+    assert output.endswith("the goal is done\n")
+
+
+def test_watching_for_programs_is_a_json_object_a_line(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    watching = spawn(daemon, "watch", "8f3a", "--json", stdout=subprocess.PIPE)
+    until(lambda: bool(daemon.door.watchers))
+    daemon.do(lambda: end(daemon, "failed"))
+    output, errors = watching.communicate(timeout=LIMIT_S)
+    assert (watching.returncode, errors) == (1, "")
+    kinds = [msgspec.json.decode(line, type=Change).kind for line in output.splitlines()]
+    assert kinds == ["vote", "live", "ended"]
+
+
+def test_ctrl_c_ends_watching_with_130_and_no_traceback(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    watching = spawn(daemon, "watch", stdout=subprocess.PIPE)
+    until(lambda: bool(daemon.door.watchers))
+    watching.send_signal(signal.SIGINT)
+    _, errors = watching.communicate(timeout=LIMIT_S)
+    assert watching.returncode == 130
+    assert "Traceback" not in errors
+
+
+def test_watching_on_a_terminal_draws_the_tree(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    ours, theirs = pty.openpty()
+    size = {"LINES": "24", "COLUMNS": "80", "TERM": "xterm", "LANG": "C.UTF-8"}
+    watching = spawn(daemon, "watch", stdout=theirs, **size)
+    os.close(theirs)
+    seen = ""
+    try:
+        while "claimed by mini-pc" not in seen:
+            assert select.select([ours], [], [], LIMIT_S)[0]
+            seen += os.read(ours, 65_536).decode(errors="replace")
+        daemon.do(lambda: end(daemon, "done"))
+        while select.select([ours], [], [], LIMIT_S)[0]:
+            seen += os.read(ours, 65_536).decode(errors="replace")
+    except OSError:
+        pass  # the terminal was closed at its other end
+    finally:
+        os.close(ours)
+        _, errors = watching.communicate(timeout=LIMIT_S)
+    assert (watching.returncode, errors) == (0, "")
+    assert "▶" in seen
+    assert "mini-pc votes for by place" in seen
+    assert "\x1b[?25h" in seen  # the cursor is back
+
+
+def spawn(daemon: Daemon, *words: str, stdout: int, **environment: str) -> "subprocess.Popen[str]":
+    """`swarmctl *words*` as a process."""
+    return subprocess.Popen(
+        command(*words),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SWARMD_CONTROL_SOCKET": str(daemon.path), **environment},
+    )
+
+
+def end(daemon: Daemon, status: str) -> None:
+    """A vote, a chunk, and the goal's end."""
+    told = Change(kind="vote", text="mini-pc votes for by place", goal=GOAL_ID, wall_ms=1_800_000_000_000)
+    daemon.door.tell(told)
+    daemon.door.tell(Change(kind="live", text="", chunk="more", goal=GOAL_ID))
+    daemon.door.put(msgspec.structs.replace(mid_run(), status=status, ended_ms=mid_run().created_ms))
+    daemon.door.tell(Change(kind="ended", text="the goal has ended", goal=GOAL_ID))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Return when *holds*, which takes as long as a process takes to start."""
+    waiting = threading.Event()
+    for _ in range(int(LIMIT_S * 100)):
+        if holds():
+            return
+        waiting.wait(0.01)
+    raise AssertionError("did not happen in time")
+
+
+# --- help, places, terminals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_examples(verb: str) -> None:
+    done = CliRunner().invoke(app, [verb, "--help"])
+    assert done.exit_code == 0
+    assert f"swarmctl {verb}" in done.stdout.split("Examples:")[1]
+    assert "--json" in done.stdout
+    assert "--socket PATH" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["swarmctl", "swarmd"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_gets_its_completion(shell: str, name: str) -> None:
+    variable = f"_{name.upper()}_COMPLETE"
+    done = CliRunner().invoke(
+        app if name == "swarmctl" else daemon_app, [], prog_name=name, env={variable: f"source_{shell}"}
+    )
+    assert done.exit_code == 0
+    assert variable in done.stdout
+
+
+def test_python_m_swarmd_works() -> None:
+    for word, expected in (("--help", "Usage: "), ("--version", f"swarmd {__version__}")):
+        done = subprocess.run(
+            [sys.executable, "-m", "swarmd", word], capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert expected in done.stdout
+
+
+def test_the_systems_socket_is_taken_where_there_is_one_else_the_users(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    system = tmp_path / "control.sock"
+    monkeypatch.setattr("swarmd.cli.session.SYSTEM_SOCKET", system)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert socket_path(None) == tmp_path / "swarmd" / "control.sock"
+    system.touch()
+    assert socket_path(None) == system
+    assert socket_path(Path("mine")) == Path("mine")
+
+
+@pytest.mark.parametrize(
+    ("environment", "encoding", "plain"),
+    [
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "utf-8", True),  # as Python leaves it under LANG=C
+        ({"LC_ALL": "C"}, "utf-8", True),
+        ({"LC_ALL": "POSIX", "LANG": "uk_UA.UTF-8"}, "utf-8", True),
+        ({"LANG": "C"}, "ascii", True),
+        ({"LANG": "de_DE"}, "iso-8859-1", True),
+        ({"LANG": "uk_UA.UTF-8"}, "UTF-8", False),
+        ({"LANG": "C.UTF-8"}, "utf8", False),
+        ({"LANG": "C", "LC_CTYPE": "uk_UA.UTF-8"}, "utf-8", False),
+        ({}, "utf-8", False),
+        ({}, None, True),
+    ],
+)
+def test_a_plain_terminal_is_recognised(environment: dict[str, str], encoding: str | None, plain: bool) -> None:
+    assert terminal_is_plain(environment, encoding) is plain
+
+
+def test_under_the_c_locale_show_is_drawn_in_ascii(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))}
+    for more in ({"LANG": "C"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
+        done = subprocess.run(
+            command("show"),
+            env={**environment, **more, "SWARMD_CONTROL_SOCKET": str(daemon.path)},
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=True,
+        )
+        assert done.stdout.isascii()
+        assert b"> Choose temples and gardens  claimed by mini-pc" in done.stdout

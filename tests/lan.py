@@ -131,9 +131,15 @@ class Station:
         """Events from the plan topic."""
         return self.feed(Heard(events, via))
 
+    def die(self) -> None:
+        """Kill the process. Its disk stays."""
+        self.lan.hang_up(self)
+        self.armed_ms = None
+        self.asked.clear()
+
     def restart(self, *, power_cut: bool = False) -> None:
         """Kill the process, and start it again. A power cut takes with it what was not synced."""
-        self.lan.hang_up(self)
+        self.die()
         if power_cut:
             del self.disk[self.synced :]
         self.begin()

@@ -122,7 +122,8 @@ class Labour:
         """Start on a claim when it has had time to meet an earlier one; after a restart it settles anew."""
         settled = self._claimed_ms.setdefault(claim, turn.mono_ms) + self._timing.settle_ms
         turn.wake_at(settled)
-        if turn.mono_ms >= settled and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
+        ready = turn.mono_ms >= settled and self._company.caught_up
+        if ready and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
             self._jobs.start(turn, Subject("work", plan.id, task.id, claim), executor.request(plan, task))
 
     def _claim(self, turn: Turn, scene: Scene, held: dict[EventId, tuple[GoalPlan, Task]]) -> None:

@@ -80,7 +80,7 @@ class Thought:
         if plan.goal is None or plan.goal.author != self._me.peer or plan.electorate.members:
             return
         scorers = scene.live("scorer")[: limits.ELECTORATE_MAX]
-        if turn.mono_ms < self._company.warm_ms() or not scorers:
+        if turn.mono_ms < self._company.warm_ms() or not scorers or not self._company.caught_up:
             turn.wake_at(self._company.warm_ms())
             return
         quorum = Electorate.of(scorers, plan.goal.quorum).quorum

@@ -22,6 +22,7 @@ from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 from swarmd.vocab.text import clean, cut
 
 _TRIES = 2  # a model that failed twice at the same thing is not asked a third time: another peer, or the text checks
+_FIRST_TRIES = 6  # but while nobody has proposed anything, for a minute of doubling waits; then the task is done whole
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
 _TEXT_CHECKS = "text checks"
 
@@ -118,8 +119,12 @@ class Thought:
         task = plan.tasks[subject.task]
         failures = self._jobs.failures.get(subject, 0)
         if isinstance(subject.about, Draft):
-            if failures < _TRIES and self._jobs.may_start(turn, subject, self._me.slots):
-                self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
+            nothing_yet = not plan.book(task.id).proposals
+            if failures < (_FIRST_TRIES if nothing_yet else _TRIES):
+                if self._jobs.may_start(turn, subject, self._me.slots):
+                    self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
+            elif nothing_yet:
+                self._propose(turn, plan, task, subject.about, Split(subgoals=(), model=""))
             return
         whole = not plan.book(task.id).proposals[subject.about].subgoals
         if whole or self._me.backend is None or failures >= _TRIES:

@@ -24,6 +24,7 @@ from swarmd.vocab.text import clean, cut
 _TRIES = 2  # a model that failed twice at the same thing is not asked a third time: another peer, or the text checks
 _FIRST_TRIES = 6  # but while nobody has proposed anything, for a minute of doubling waits; then the task is done whole
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
+_JUST_ENOUGH = 1e-6  # the mean of three marks of 0.7 is a hair below 0.7
 _TEXT_CHECKS = "text checks"
 
 
@@ -165,7 +166,7 @@ class Thought:
             findings = check_split(place(plan, task), subgoals)
             marks, words = join_marks(judgement, findings), critique(judgement, findings)
         else:  # to do a task whole is just good enough: any split that is better wins
-            marks, words = (plan.goal.policy.threshold,) * 3, ""
+            marks, words = (min(1.0, plan.goal.policy.threshold + _JUST_ENOUGH),) * 3, ""
         self._record.say(
             turn,
             Score(

@@ -639,8 +639,6 @@ def test_a_restarted_executor_catches_up_before_it_works_on_an_old_claim() -> No
         lan.flying.clear()
         lan.tick(100)
     assert not working.asked
-    lan.cut(working, other)
-    lan.link(working, other)
     lan.run(40_000, answering=obliging)
     assert len(lan.digests()) == 1
     assert not working.said(Result)

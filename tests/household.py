@@ -105,7 +105,15 @@ class Household:
         )  # fmt: skip
 
     def vote(
-        self, author: PeerId, goal: GoalId, task: str, proposal: EventId, ms: float, ballot: int = 0, *, approve: bool = True
+        self,
+        author: PeerId,
+        goal: GoalId,
+        task: str,
+        proposal: EventId,
+        ms: float,
+        ballot: int = 0,
+        *,
+        approve: bool = True,
     ) -> EventId:
         """A vote, whether or not anybody nominated."""
         return self.say(
@@ -195,7 +203,11 @@ def _deliberation(
     for _ in range(rng.randint(1, 3)):
         count = rng.choice((0, 2, 2, 3))
         subgoals = tuple(
-            part(f"{rng.choice(TITLES)} {index}", *(a for a in range(index) if rng.random() < 0.3), leaf=rng.random() < 0.5)
+            part(
+                f"{rng.choice(TITLES)} {index}",
+                *(a for a in range(index) if rng.random() < 0.3),
+                leaf=rng.random() < 0.5,
+            )
             for index in range(count)
         )
         refines = rng.choice(proposals) if proposals and rng.random() < 0.4 else None

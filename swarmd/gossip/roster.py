@@ -12,11 +12,15 @@ _MISSES = 3  # presences that may be lost in a row before a peer counts as gone
 
 @dataclass(slots=True)
 class Seen:
-    """A peer's last word. *offset_ms*: its wall clock less ours when it came. *connected*: a link is up."""
+    """A peer's last word, and when it came by our monotonic clock."""
 
     presence: Presence
     mono_ms: int
-    offset_ms: int
+
+    def offset_ms(self, wall_ms: int, mono_ms: int) -> int:
+        """Its wall clock less ours. Its clock is carried on by our monotonic one, so that a step of our wall clock
+        shows at once instead of being taken for theirs."""
+        return self.presence.wall_ms + mono_ms - self.mono_ms - wall_ms
 
 
 class Roster:
@@ -28,12 +32,12 @@ class Roster:
         self.seen: dict[PeerId, Seen] = {}
         self.connected: set[PeerId] = set()
 
-    def hear(self, peer: PeerId, presence: Presence, wall_ms: int, mono_ms: int) -> Presence | None:
+    def hear(self, peer: PeerId, presence: Presence, mono_ms: int) -> Presence | None:
         """Note a peer's word; returns its previous one."""
         before = self.seen.pop(peer, None)
         if len(self.seen) >= limits.PEERS_MAX:
             self.seen.pop(next(iter(self.seen)))
-        self.seen[peer] = Seen(presence, mono_ms, presence.wall_ms - wall_ms)
+        self.seen[peer] = Seen(presence, mono_ms)
         return before.presence if before else None
 
     def alive(self, mono_ms: int) -> dict[PeerId, Presence]:
@@ -51,10 +55,11 @@ class Roster:
     def offset_ms(self, wall_ms: int, mono_ms: int) -> int:
         """How far this machine's clock must be moved to agree with the swarm's median clock.
 
-        A clock from before the first release is certainly wrong and has no say; the lower median keeps two
-        machines that disagree from chasing each other into the future.
+        A clock from before the first release is certainly wrong and has no say; the lower median keeps two machines
+        that disagree from chasing each other into the future. Peers that have fallen silent keep their say: a machine
+        that is cut off must not begin to believe its own wrong clock.
         """
-        votes = [seen.offset_ms for peer, seen in self.seen.items() if mono_ms - seen.mono_ms <= self.suspect_ms]
+        votes = [seen.offset_ms(wall_ms, mono_ms) for seen in self.seen.values()]
         votes = [offset for offset in votes if wall_ms + offset >= limits.PLAUSIBLE_MS_MIN]
         if wall_ms >= limits.PLAUSIBLE_MS_MIN:
             votes.append(0)

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,10 @@ class EmbeddedLlm:
             raise LocalMistake("llama.cpp is missing: install swarmd[embedded], or use Ollama (llm = 'ollama')")
         if not path.is_file():
             raise LocalMistake(f"there is no model at {path}: correct the path, or leave it out")
-        self._threads = threads or max(1, len(os.sched_getaffinity(0)) - 1)
+        threads = threads or max(1, len(os.sched_getaffinity(0)) - 1)
         self._model = f"{path.stem.split('.')[0]} (embedded)"[: limits.MODEL_BYTES_MAX]
-        self._link = Link(["swarmd.llm.worker", str(path), str(self._threads)])
+        # -P: the working directory is no place to import from
+        self._link = Link([sys.executable, "-P", "-m", "swarmd.llm.worker", str(path), str(threads)])
 
     @property
     def worker_pid(self) -> int | None:
@@ -76,7 +78,8 @@ class EmbeddedLlm:
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`."""
         started = trio.current_time()
-        seed = int.from_bytes(hashlib.sha256(msgspec.json.encode(_plain(request))).digest()[:4]) >> 1
+        # strategies and tasks differ, a request does not, up to the rounding that depends on what the worker has cached
+        seed = int.from_bytes(hashlib.sha256(repr(request).encode()).digest()[:4]) >> 1
         match request:
             case Propose():
                 answer: Answer = await self._propose(request, seed)
@@ -193,10 +196,10 @@ class EmbeddedLlm:
     async def _execute(self, request: Execute, seed: int, on_text: Callable[[str], None]) -> Text:
         tokens = 0
         for attempt in range(2):
-            pieces = [tiny.task_beginning(request.place)]
-            on_text(pieces[0])
+            pieces: list[str] = []
 
             def take(piece: str, pieces: list[str] = pieces) -> None:
+                piece = piece if pieces else tiny.task_beginning(request.place) + piece
                 pieces.append(piece)
                 on_text(piece)
 
@@ -247,7 +250,3 @@ def check_machine(cpuinfo: Path, machine: str) -> None:
             f"the embedded model needs a processor with {', '.join(sorted(_X86_FLAGS - flags))}:"
             " use Ollama here or on another machine (llm = 'ollama', ollama_host = …)"
         )
-
-
-def _plain(request: Request) -> tuple[str, Request]:
-    return type(request).__name__, request

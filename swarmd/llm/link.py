@@ -6,7 +6,6 @@ a worker that does not obey is killed.
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,7 @@ Json = dict[str, Any]
 
 
 class Link:
-    """*argv*: module and arguments after `python -m`. *silence_s*: how long a worker may say nothing before it counts
+    """*argv*: the worker's command line. *silence_s*: how long a worker may say nothing before it counts
     as hung. *obey_s*: how long it may go on after a job was cancelled."""
 
     def __init__(self, argv: list[str], *, silence_s: float = 120, obey_s: float = 2) -> None:
@@ -70,12 +69,8 @@ class Link:
         if self._process is None or self._process.poll() is not None:
             await self._kill()
             with trio.CancelScope(shield=True):
-                # -P: the working directory is no place to import from
                 self._process = await trio.lowlevel.open_process(
-                    [sys.executable, "-P", "-m", *self._argv],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
+                    self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
                 )
         if self._is_ready:
             return

@@ -90,7 +90,8 @@ class OllamaLlm:
         except (httpx.HTTPError, ConnectionError, trio.TooSlowError) as error:
             raise LocalMistake(f"no Ollama answers at {self._host}: start it there, or correct ollama_host") from error
         except (ResponseError, ValueError) as error:
-            raise LocalMistake(f"what answers at {self._host} is no Ollama that swarmd knows: {error}") from error
+            what = type(error).__name__
+            raise LocalMistake(f"what answers at {self._host} is no Ollama that swarmd knows ({what})") from error
         return Backend(
             name="ollama",
             model=self._model.name[: limits.MODEL_BYTES_MAX],

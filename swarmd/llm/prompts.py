@@ -68,8 +68,8 @@ def prompt_for(request: Request, context_tokens: int) -> Prompt:
     system, schema, temperature, told, rest = build
     tokens_max = min(tokens_max, context_tokens // 2)
     room = (context_tokens - tokens_max) * _BYTES_PER_TOKEN - len(system.encode()) - 200  # chat template
-    head = f"Goal: «{clean(request.place.goal, limits.GOAL_BYTES_MAX)}»"
-    head = cut(head, max(room - len(told.encode()), room // 2))
+    goal = clean(request.place.goal, limits.GOAL_BYTES_MAX)
+    head = f"Goal: «{cut(goal, max(room - len(told.encode()), room // 2))}»"
     # the instruction comes last, where models heed it most; what lies between gives way first
     body = cut(rest, max(0, room - len(head.encode()) - len(told.encode())))
     return Prompt(
@@ -89,7 +89,7 @@ def _propose(request: Propose) -> _Build:
         f"Split the task into {_count(request.children_max)} subgoals. {instruction(request.strategy)}\n"
         "Each subgoal: a title of 3 to 12 words that names what to do with what; a detail of one or two sentences on"
         " what must come out of it; leaf, true if one person can do it in one go; after, the numbers (from 1) of"
-        " earlier subgoals whose results it needs, mostly none. Together they must cover the task, and no two may overlap."
+        " earlier subgoals whose results it needs, mostly none. Together they must cover the task; no two may overlap."
         " Do not repeat the task as a subgoal. If the task is a single small act, give an empty list of subgoals."
     )
     if request.leaves_only:

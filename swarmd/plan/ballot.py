@@ -202,6 +202,11 @@ class BallotBook:
         """The highest ballot that *peer* has promised; 0 if none."""
         return max((ballot for ballot, said in self.promises.items() if peer in said), default=0)
 
+    def reached(self, ballot: int, electorate: Electorate) -> set[PeerId]:
+        """Members that have promised or voted in *ballot* or a later one."""
+        spoken = [said.keys() for b, said in (*self.promises.items(), *self.votes.items()) if b >= ballot]
+        return set(electorate.members).intersection(set().union(*spoken))
+
     def given(self, peer: PeerId, below: int) -> tuple[Approval, ...]:
         """Every approval that *peer* ever gave in a ballot below that one."""
         return tuple(

@@ -39,9 +39,7 @@ def counting(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim],
     return min(backed(results, claims, born), key=rank, default=None)
 
 
-def backed(
-    results: Mapping[EventId, Result], claims: Mapping[EventId, Claim], born: Hlc
-) -> Iterable[EventId]:
+def backed(results: Mapping[EventId, Result], claims: Mapping[EventId, Claim], born: Hlc) -> Iterable[EventId]:
     """Results whose claim is known, valid and their author's, for that attempt."""
     standing = valid(claims, born)
     for identifier, result in results.items():

@@ -35,6 +35,8 @@ from swarmd.plan.views import GoalStatus
 from swarmd.vocab.hlc import Hlc
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId, child_task
 
+_PARTS_MIN = 2  # a split needs two parts to be one
+
 
 @dataclass(frozen=True, slots=True)
 class Shift:
@@ -188,10 +190,11 @@ class GoalPlan:
         match event:
             case Goal():
                 self.goal = event
-                leaf = event.limits.depth == 0 or event.limits.tasks < 2
+                bounds = event.limits
+                leaf = bounds.depth == 0 or min(bounds.children, bounds.tasks - 1) < _PARTS_MIN
                 self.tasks[TaskId(self.id)] = Task(
                     id=TaskId(self.id), parent=None, title=event.text, detail="", depth=0, leaf=leaf,
-                    budget=1 if leaf else event.limits.tasks, born=Hlc(event.hlc),
+                    budget=1 if leaf else bounds.tasks, born=Hlc(event.hlc),
                 )  # fmt: skip
                 self._settle(TaskId(self.id), shifts)
             case Cancel():
@@ -260,7 +263,7 @@ class GoalPlan:
         if subgoal.leaf or task.depth + 1 >= self.goal.limits.depth:
             return True
         inner = sum(1 for s in proposal.subgoals if not s.leaf)
-        return (task.budget - 1 - len(proposal.subgoals)) // inner < 2  # a split needs two parts to be one
+        return (task.budget - 1 - len(proposal.subgoals)) // inner < _PARTS_MIN
 
     def _roll_up(self, task: Task, shifts: list[Shift]) -> None:
         """Recompute a task's state, and that of the tasks above it as far as it changes them."""

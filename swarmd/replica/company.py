@@ -60,7 +60,7 @@ class Company:
             return
         record, roster = self._record, self._record.roster
         known = peer in roster.alive(turn.mono_ms)
-        roster.hear(peer, presence, turn.now.wall_ms, turn.mono_ms)
+        roster.hear(peer, presence, turn.mono_ms)
         if presence.leaving:
             if known:
                 record.tell(turn, "left", f"{record.called(peer)} says goodbye", peer=peer)

@@ -159,7 +159,7 @@ class Desk:
                 alive=peer in alive,
                 level=seen.presence.fingerprint == mine,
                 seen_ms=turn.mono_ms - seen.mono_ms,
-                clock_offset_ms=seen.offset_ms,
+                clock_offset_ms=seen.offset_ms(turn.now.wall_ms, turn.mono_ms),
             )
             for peer, seen in sorted(roster.seen.items())
         )

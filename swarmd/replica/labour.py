@@ -82,7 +82,12 @@ class Labour:
             else:
                 self._settle(turn, plan, task, claim)
         if "executor" in self._me.roles and self._company.caught_up:
-            self._claim(turn, scene, held)
+            self._claim(turn, scene)
+
+    def settling(self) -> int:
+        """How many own claims hold a task and are not being worked on yet."""
+        started = {job.subject.about for job in self._jobs.running.values()}
+        return sum(claim not in started for claim in self._held()) if "executor" in self._me.roles else 0
 
     def chunk(self, number: int, text: str) -> None:
         """The model wrote more of a job's text."""
@@ -127,14 +132,15 @@ class Labour:
         if ready and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
             self._jobs.start(turn, Subject("work", plan.id, task.id, claim), executor.request(plan, task))
 
-    def _claim(self, turn: Turn, scene: Scene, held: dict[EventId, tuple[GoalPlan, Task]]) -> None:
-        started = {job.subject.about for job in self._jobs.running.values()}
-        free = self._jobs.free(self._me.slots) - sum(claim not in started for claim in held)
-        expired = self._expired(turn)
+    def _claim(self, turn: Turn, scene: Scene) -> None:
+        free = self._jobs.free(self._me.slots) - self.settling()
+        expired, horizon = self._expired(turn), self._record.horizon(turn)
         for plan in self._record.plan.open_goals():
             for opening in executor.openings(plan, scene, expired):
                 if free <= 0:
                     return
+                if opening.task.born >= horizon:
+                    continue  # made while our clock was wrong: no claim of today would count
                 rest_until = self._rest_until.get(opening.task.id, 0)
                 turn.wake_at(rest_until)
                 if rest_until > turn.mono_ms:

@@ -79,8 +79,8 @@ class Machine:
             self.me, signer, swarm, self.roster, lambda turn, opened, shifts: self._labour.notice(turn, opened, shifts)
         )
         self._company = Company(self._record, self.me, timing, rng)
-        self._thought = Thought(self._record, self.me, self._company, self._jobs, rng)
         self._labour = Labour(self._record, self.me, self._company, self._jobs, timing)
+        self._thought = Thought(self._record, self.me, self._company, self._labour, self._jobs, rng)
         self._desk = Desk(self._record, self.me, self._company, self._labour, self._jobs)
         self._stopping = False
 

@@ -89,8 +89,9 @@ class Record:
         return max(0, wall + offset) if wrong else wall
 
     def horizon(self, turn: Turn) -> int:
-        """The latest stamp that is taken in. Without a clock to go by, any is: who boots in 1970 must listen."""
-        wall = self.wall_ms(turn)
+        """The latest stamp that is taken in, by the swarm's clock. Without one to go by, any is: who boots in 1970 must
+        listen."""
+        wall = turn.now.wall_ms + self.roster.offset_ms(turn.now.wall_ms, turn.mono_ms)
         return hlc.HLC_MAX - 1 if wall < limits.PLAUSIBLE_MS_MIN else hlc.at(wall + limits.DRIFT_MS_MAX)
 
     def refuse(self, reason: str) -> None:
@@ -110,6 +111,10 @@ class Record:
         turn.told.append(Change(kind=kind, text=text, peer=peer, wall_ms=self.wall_ms(turn)))
 
     def _seal(self, turn: Turn, event: Known) -> EventId:
+        horizon = self.horizon(turn)
+        if self.clock > horizon:  # stamped while our wall clock was wrong: nobody takes what comes after that
+            believable = (known.event.hlc for known in self.events if known.event.hlc <= horizon)
+            self.clock = Hlc(max(believable, default=hlc.ZERO))
         self.clock = hlc.tick(self.clock, self.wall_ms(turn))
         stamped = msgspec.structs.replace(event, hlc=self.clock)
         envelope = seal(stamped, self._signer, self._swarm)

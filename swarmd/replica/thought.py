@@ -9,6 +9,7 @@ from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import Task
 from swarmd.replica.company import Company
 from swarmd.replica.jobs import Jobs, Subject
+from swarmd.replica.labour import Labour
 from swarmd.replica.me import Me
 from swarmd.replica.record import UNSTAMPED, Record
 from swarmd.replica.turn import Turn
@@ -21,8 +22,8 @@ from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 from swarmd.vocab.text import clean, cut
 
-_TRIES = 2  # a model that failed twice at the same thing is not asked a third time: another peer, or the text checks
-_FIRST_TRIES = 6  # but while nobody has proposed anything, for a minute of doubling waits; then the task is done whole
+_TRIES = 2  # after so many failures to judge a split the text checks do; after so many to split a task it is done whole
+_FIRST_TRIES = 6  # a minute of doubling waits for a model that is busy; if nobody has proposed by then, it is done whole
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
 _JUST_ENOUGH = 1e-6  # the mean of three marks of 0.7 is a hair below 0.7
 _TEXT_CHECKS = "text checks"
@@ -31,11 +32,14 @@ _TEXT_CHECKS = "text checks"
 class Thought:
     """The decomposer's and the scorer's part of a replica. *clocks*: of every open task."""
 
-    def __init__(self, record: Record, me: Me, company: Company, jobs: Jobs, rng: random.Random) -> None:
+    def __init__(
+        self, record: Record, me: Me, company: Company, labour: Labour, jobs: Jobs, rng: random.Random
+    ) -> None:
         self.clocks: dict[TaskId, TaskClock] = {}
         self._record = record
         self._me = me
         self._company = company
+        self._labour = labour
         self._jobs = jobs
         self._rng = rng
 
@@ -95,6 +99,8 @@ class Thought:
         """Speak about a task, and wish for work on it: marks first (rank 0), then splits (rank 1)."""
         wishes: list[tuple[int, Subject]] = []
         if "scorer" in self._me.roles:
+            for proposal in scorer.overdue(plan, task, scene):
+                self._score(turn, plan, task, proposal, None)
             self._speak(turn, plan, task, scene)
             if task.accepted is not None:
                 return []
@@ -120,25 +126,29 @@ class Thought:
         task = plan.tasks[subject.task]
         failures = self._jobs.failures.get(subject, 0)
         if isinstance(subject.about, Draft):
-            nothing_yet = not plan.book(task.id).proposals
-            if failures < (_FIRST_TRIES if nothing_yet else _TRIES):
-                if self._jobs.may_start(turn, subject, self._me.slots):
-                    self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
-            elif nothing_yet:
+            if failures >= _FIRST_TRIES and not plan.book(task.id).proposals:
                 self._propose(turn, plan, task, subject.about, Split(subgoals=(), model=""))
+            elif self._may_start(turn, subject):
+                self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
             return
         whole = not plan.book(task.id).proposals[subject.about].subgoals
         if whole or self._me.backend is None or failures >= _TRIES:
             self._score(turn, plan, task, subject.about, None)
-        elif self._jobs.may_start(turn, subject, self._me.slots):
+        elif self._may_start(turn, subject):
             self._jobs.start(turn, subject, scorer.request(plan, task, subject.about))
+
+    def _may_start(self, turn: Turn, subject: Subject) -> bool:
+        """Claims that settle keep their slots: what is claimed must be worked on before its lease runs out."""
+        return self._jobs.may_start(turn, subject, self._me.slots - self._labour.settling())
 
     def _propose(self, turn: Turn, plan: GoalPlan, task: Task, draft: Draft, split: Split) -> bool:
         subgoals = tidy(split.subgoals, place(plan, task), children_max(plan, task))
-        if len(subgoals) < 2:
-            if split.subgoals:
+        if len(subgoals) < 2:  # one part is no split
+            subject = Subject("propose", plan.id, task.id, draft)
+            again = self._jobs.failures.get(subject, 0) + 1 < _TRIES or draft.refines is not None
+            if split.subgoals and again:
                 return False  # nothing that holds was left of what the model said
-            subgoals = ()
+            subgoals = ()  # a model that finds no parts twice may be right
         if any(known.subgoals == subgoals for known in plan.book(task.id).proposals.values()):
             return False
         self._record.say(

@@ -3,8 +3,6 @@ varied comes from a hash of the request alone."""
 
 import hashlib
 
-import msgspec
-
 from swarmd.events.kinds import Subgoal, Usage
 from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
 from swarmd.vocab import limits
@@ -21,6 +19,7 @@ _WORDING: dict[str, tuple[str, ...]] = {
     "by people": ("Organiser's duties", "Friends who help", "Experts consulted", "Guests informed"),
     "by resource": ("Money secured", "Tools gathered", "Room reserved", "Transport arranged"),
 }
+_BELOW = ("Gather notes on", "Compare prices around", "Settle dates with", "Finish and sign off")
 
 
 def answer(request: Request) -> Answer:
@@ -45,11 +44,15 @@ def _propose(request: Propose) -> Split:
     place = request.place
     # below the goal's own parts everything is a leaf
     is_deep = request.leaves_only or not place.is_root
-    starts = _WORDING.get(request.strategy, _WORDING["by activity"])
+    if place.is_root:
+        starts, ending = _WORDING.get(request.strategy, _WORDING["by activity"]), f"for {_subject(place.title)}"
+    else:
+        # quotes only what the task does not share with its siblings
+        starts, ending = _BELOW, f"{_subject(place.title.partition(' for ')[0]).lower()}, {request.strategy}"
     again = " once more" if request.previous else ""
     subgoals = tuple(
         Subgoal(
-            title=cut(f"{start}{again} for {_subject(place.title)}", limits.TITLE_BYTES_MAX),
+            title=cut(f"{start}{again} {ending}", limits.TITLE_BYTES_MAX),
             detail=f"What {start.lower()} means here, in one sentence.",
             leaf=is_deep,
             after=(0,) if is_deep and index == 3 else (),
@@ -70,8 +73,7 @@ def _judge(request: Judge) -> Judgement:
 
 def _pick(request: Request, low: int, high: int, salt: str = "") -> int:
     """A number in [*low*, *high*] that depends on the request and on *salt* only."""
-    said = msgspec.json.encode((type(request).__name__, salt, request))
-    return low + int.from_bytes(hashlib.sha256(said).digest()[:4], "big") % (high - low + 1)
+    return low + int.from_bytes(hashlib.sha256(f"{salt} {request!r}".encode()).digest()[:4], "big") % (high - low + 1)
 
 
 def _subject(title: str) -> str:

@@ -29,10 +29,11 @@ _SPOKEN_MAX = 6  # critique lines in a finding; a reader polishes no more at onc
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
-        "a an and any are as at be by can do each every for from get in into is it its make of on or our out set that the"
-        " their this to up we will with you your",
+        "a an and any are as at be by can do each every for from get in into is it its make of on or our out set that"
+        " the their this to up we will with you your",
     )
 ) | frozenset("のをにはがとでへもや")
+_PARTICLES = "的了之"  # Chinese writes them between words without a space
 _PLACEHOLDER = re.compile(
     r"\[[^\]]*\]|<[^>]*>|\{[^}]*\}|\b(?:tbd|tba|todo|lorem ipsum|n/a|x{3,})\b"
     r"|^\W*(?:sub-?goal|sub-?task|task|step|part|item|phase)\s*#?\d*\W*$|^\W*(?:\.{3}|…)\W*$",
@@ -244,7 +245,8 @@ def _words(text: str) -> list[str]:
     """Runs of letters, marks and digits. Scripts written without spaces are cut where the script changes, and a long
     run of Han or Thai into overlapping pairs, which serve as words."""
     words: list[str] = []
-    for run in "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in _folded(text)).split():
+    spaced = "".join(c if unicodedata.category(c)[0] in "LNM" and c not in _PARTICLES else " " for c in _folded(text))
+    for run in spaced.split():
         start = 0
         for index, (before, after) in enumerate(pairwise(run), start=1):
             if _dense_script(before) != _dense_script(after):

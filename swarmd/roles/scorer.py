@@ -55,6 +55,16 @@ def unscored(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
     return sorted(left, key=lambda p: (p not in nominated, book.proposals[p].hlc, p))
 
 
+def overdue(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
+    """Splits on which a ballot waits for this scorer's mark alone: its stall is near, and the model has not spoken."""
+    clock = scene.clocks[task.id]
+    if clock.ballot_ms is None or scene.mono_ms < _stalls_at(clock, scene):
+        return []
+    book = goal.book(task.id)
+    named = [n.proposal for _, n, _ in book.ballots.valid_nominations(clock.ballot, goal.electorate)]
+    return [p for p in unscored(goal, task, scene) if p in named]
+
+
 def request(goal: GoalPlan, task: Task, proposal: EventId) -> Judge:
     """What to ask the model for a mark."""
     return Judge(place=place(goal, task), subgoals=goal.book(task.id).proposals[proposal].subgoals)
@@ -181,10 +191,13 @@ def _promise(
         return None
     if clock.ballot_ms is None:
         clock.ballot_ms = scene.mono_ms
-    # who waited for its own timer would promise each ballot when others have left it already, and no quorum would ever meet
     ahead = [b for b, said in ballots.promises.items() if b > mine and set(electorate.members) & said.keys()]
-    if not ahead and scene.mono_ms < _stalls_at(clock, scene) and not ballots.hopeless(mine, electorate):
-        return None
+    if not ahead:
+        if scene.mono_ms < _stalls_at(clock, scene) and not ballots.hopeless(mine, electorate):
+            return None
+        if ballots.promised(scene.me) == mine > 0 and len(ballots.reached(mine, electorate)) < electorate.quorum:
+            return None  # nobody follows: to run further ahead alone would only make events
+    # whoever waited for its own timer would promise each ballot when others have left it: no quorum would ever meet
     target = max(ahead, default=mine + 1)
     return SayPromise(target, ballots.given(scene.me, target))
 

@@ -32,7 +32,9 @@ class Scorer:
 class Chamber:
     """*size* scorers, two rival splits that they mark differently, and every event ever said."""
 
-    def __init__(self, rng: random.Random, size: int, *, quorum: int = 0, strict: bool = False, mean: float = 0.6) -> None:
+    def __init__(
+        self, rng: random.Random, size: int, *, quorum: int = 0, strict: bool = False, mean: float = 0.6
+    ) -> None:
         self.rng = rng
         self.now_ms = 0
         self.events: dict[EventId, Event] = {}

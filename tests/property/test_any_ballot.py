@@ -86,7 +86,8 @@ def test_the_book_counts_as_a_child_would(rng: random.Random, size: int) -> None
         complete = [
             stamp
             for stamp in range(9)
-            if accepted.proposal in dumbly_accepted([v for v in valid if v.hlc <= stamp], set(members), electorate.quorum)
+            if accepted.proposal
+            in dumbly_accepted([v for v in valid if v.hlc <= stamp], set(members), electorate.quorum)
         ]
         assert accepted.born == min(complete), "from that stamp on it was accepted, in one ballot or the other"
     assert book.accepted(electorate, ()) is None, "what nobody has seen is not shown as accepted"
@@ -98,8 +99,7 @@ def test_the_book_counts_as_a_child_would(rng: random.Random, size: int) -> None
 def could_accept(said: list[Vote], ballot: int, members: list[PeerId], quorum: int) -> bool:
     """Whether those who have not voted in *ballot* could still bring some split to its quorum."""
     votes = {
-        peer: {(v.proposal, v.approve) for v in said if (v.author, v.ballot) == (peer, ballot)}
-        for peer in members
+        peer: {(v.proposal, v.approve) for v in said if (v.author, v.ballot) == (peer, ballot)} for peer in members
     }
     return any(sum(not v or v == {(split, True)} for v in votes.values()) >= quorum for split in SPLITS)
 
@@ -142,6 +142,10 @@ def test_recovery_waits_where_an_equivocating_chair_makes_it_undecidable() -> No
     electorate = Electorate.of([PeerId(p) for p in "abcd"], 3)
     promises = [
         Promise(author=PeerId(p), hlc=1, goal=TASK, task=TASK, ballot=1, approvals=given)  # type: ignore[arg-type]
-        for p, given in (("a", (Approval(0, SPLITS[0]), Approval(0, SPLITS[1]))), ("b", (Approval(0, SPLITS[0]),)), ("c", (Approval(0, SPLITS[1]),)))
+        for p, given in (
+            ("a", (Approval(0, SPLITS[0]), Approval(0, SPLITS[1]))),
+            ("b", (Approval(0, SPLITS[0]),)),
+            ("c", (Approval(0, SPLITS[1]),)),
+        )
     ]
     assert recover(promises, electorate) == Undecidable()

@@ -83,7 +83,8 @@ def test_a_digest_tells_a_missing_event_of_a_member(rng: random.Random) -> None:
     candidates = [
         position
         for position, opened in enumerate(events)
-        if opened.event.author in plan.members and type(opened.event).__name__ not in ("Unknown", "Member", "Score", "Vote")
+        if opened.event.author in plan.members
+        and type(opened.event).__name__ not in ("Unknown", "Member", "Score", "Vote")
     ]
     gone = rng.choice(candidates)
     assert fold(events[:gone] + events[gone + 1 :], SWARM).digest() != plan.digest()

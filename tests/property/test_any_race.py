@@ -73,7 +73,9 @@ def test_the_holder_is_whom_no_valid_claim_beats(rng: random.Random, born: int) 
 
 @given(seeds, st.integers(0, 3))
 @settings(max_examples=300)
-def test_the_result_that_counts_is_done_before_failed_then_that_of_the_best_claim(rng: random.Random, born: int) -> None:
+def test_the_result_that_counts_is_done_before_failed_then_that_of_the_best_claim(
+    rng: random.Random, born: int
+) -> None:
     claims, results = race(rng)
     backed = {
         i: r

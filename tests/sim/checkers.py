@@ -1,0 +1,459 @@
+"""The invariants of the protocol, one object each. They see every effect and every step, and judge the end."""
+
+import random
+from typing import TYPE_CHECKING
+
+from swarmd.events.codec import decode
+from swarmd.events.envelope import Opened
+from swarmd.events.kinds import Amend, Claim, Goal, Member, Nomination, Promise, Proposal, Result, Score, Vote
+from swarmd.gossip.frames import Done, Give, encode
+from swarmd.plan.plan import GoalPlan, fold
+from swarmd.plan.task import result_of
+from swarmd.replica.effects import Announce, Append, Ask, Effect, Publish, Reply, Stream, SyncSend
+from swarmd.replica.inputs import CancelGoal, Input, SetGoal, Started
+from swarmd.roles.work import Compose, Execute
+from swarmd.vocab import limits
+from swarmd.vocab.hlc import Hlc, wall_ms
+from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
+from tests.sim.clocks import TRUE_MS
+
+if TYPE_CHECKING:
+    from tests.sim.world import Host, World
+
+_TREE = (Vote, Proposal, Goal, Amend, Member)  # what can move an acceptance
+_OWN_EVENTS_MAX = 1_000  # of one author in one run; honest ones say a few hundred
+_BALLOT_CHURN_MAX = 40  # ballots on one task in one run
+
+
+class Checker:
+    """One invariant."""
+
+    def __init__(self, world: "World") -> None:
+        """Look at a new world."""
+
+    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
+        """An effect was carried out."""
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        """All effects of one input were carried out."""
+
+    def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
+        """A scorer has told different votes to different peers."""
+
+    def settled(self, world: "World") -> bool:
+        """Whether, after the healing, nothing more is to come."""
+        return True
+
+    def finish(self, world: "World") -> None:
+        """Judge the end."""
+
+
+def fail(world: "World", invariant: str, text: str) -> None:
+    """Raise what was broken, where and when."""
+    from tests.sim.world import Violation
+
+    raise Violation(f"{invariant}: {text} (seed {world.seed}, scenario {world.scenario}, {world.t_ms} ms)")
+
+
+def core_hosts(world: "World") -> "list[Host]":
+    """The machines that heal."""
+    return [world.hosts[index] for index in sorted(world.core)]
+
+
+def sane(stamp: int, world: "World") -> bool:
+    """Whether a stamp is one that a peer with a right clock takes in."""
+    return wall_ms(Hlc(stamp)) <= TRUE_MS + world.t_ms + limits.DRIFT_MS_MAX
+
+
+class Convergence(Checker):
+    """Equal events, equal digests, and equal to a fold from scratch in any order; whole and quiet networks become level."""
+
+    def __init__(self, world: "World") -> None:
+        self._digests: dict[bytes, str] = {}
+        self._random = random.Random(world.seed)
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        if self._random.random() < 0.01:
+            self._compare(world, host)
+        if self._random.random() < 0.001:
+            self._refold(world, host)
+
+    def _compare(self, world: "World", host: "Host") -> None:
+        assert host.machine is not None
+        digest = host.machine.plan.digest()
+        if self._digests.setdefault(host.machine.events.fingerprint(), digest) != digest:
+            fail(world, "convergence", f"host {host.index} has the events of another one but not its plan")
+
+    def _refold(self, world: "World", host: "Host") -> None:
+        assert host.machine is not None
+        events = list(host.machine.events)
+        self._random.shuffle(events)
+        if fold(events, host.machine._record._swarm).digest() != host.machine.plan.digest():
+            fail(world, "convergence", f"host {host.index} folded step by step what a fold from scratch says otherwise")
+
+    def settled(self, world: "World") -> bool:
+        hosts = core_hosts(world)
+        if any(host.machine is None for host in hosts):
+            return False
+        marks = {host.machine.events.fingerprint() for host in hosts if host.machine is not None}
+        return len(marks) == 1 or self._level(world)
+
+    def _level(self, world: "World") -> bool:
+        """Whether all have the events that all may have: not those of another year, nor what only a silent observer heard."""
+        spoken: set[str] | None = None
+        for host in sorted(core_hosts(world), key=lambda host: not host.roles):
+            assert host.machine is not None
+            events = {opened.id for opened in host.machine.events if sane(opened.event.hlc, world)}
+            if spoken is None or (host.roles and spoken == events):
+                spoken = events
+            elif host.roles or not spoken <= events:
+                return False
+        return True
+
+    def finish(self, world: "World") -> None:
+        hosts = core_hosts(world)
+        if any(host.machine is None for host in hosts):
+            fail(world, "progress", "a machine of the healed quorum never came back")
+        if not self.settled(world):
+            counts = [(h.index, len(h.machine.events)) for h in hosts if h.machine]
+            fail(world, "convergence", f"peers of a whole network have different events: {counts}")
+        for host in hosts:
+            self._compare(world, host)
+        self._refold(world, self._random.choice(hosts))
+
+
+class Agreement(Checker):
+    """One accepted split for a task, everywhere and for ever, unless a member of the electorate equivocates."""
+
+    def __init__(self, world: "World") -> None:
+        self.accepted: dict[str, EventId] = {}  # task: proposal
+        self._seen: dict[tuple[int, str], EventId] = {}  # host and task
+        self._ended: dict[tuple[int, str], str] = {}
+        self.exempt: set[str] = set()  # goals in which somebody equivocated
+
+    def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
+        self.exempt.add(vote.event.goal)  # type: ignore[union-attr]
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        machine = host.machine
+        assert machine is not None
+        touched = _touched(world, effects, _TREE)
+        if isinstance(happened, Started):
+            touched = [*machine.plan.goals]
+            for key in [key for key in self._seen if key[0] == host.index]:
+                del self._seen[key]  # what was not on the disk it has to hear again
+        for goal in touched:
+            plan = machine.plan.goals.get(GoalId(EventId(goal)))
+            if plan is not None and goal not in self.exempt:
+                self._check(world, host, plan)
+
+    def _check(self, world: "World", host: "Host", plan: GoalPlan) -> None:
+        for task in plan.tasks.values():
+            before = self._seen.get((host.index, task.id))
+            if task.accepted is None:
+                if before is not None:
+                    fail(world, "agreement", f"host {host.index} takes back what was accepted for {task.id[:8]}")
+                continue
+            now = task.accepted.proposal
+            if before != now:
+                self._seen[host.index, task.id] = now
+                if self.accepted.setdefault(task.id, now) != now:
+                    fail(
+                        world, "agreement",
+                        f"host {host.index} accepts {now[:8]} for {task.id[:8]}, others {self.accepted[task.id][:8]}",
+                    )  # fmt: skip
+
+
+class Validity(Checker):
+    """What is accepted was proposed, scored and approved by a quorum of the electorate: counted from the bare events."""
+
+    def __init__(self, world: "World") -> None:
+        self._checked: set[tuple[int, int, str]] = set()
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        machine = host.machine
+        assert machine is not None
+        for goal in _touched(world, effects, _TREE):
+            plan = machine.plan.goals.get(GoalId(EventId(goal)))
+            if plan is None or plan.goal is None:
+                continue
+            for task in plan.tasks.values():
+                key = (host.index, host.run, task.id)
+                if task.accepted is None or key in self._checked:
+                    continue
+                self._checked.add(key)
+                self._count(world, host, plan, task.id, task.accepted.proposal)
+
+    def _count(self, world: "World", host: "Host", plan: GoalPlan, task: TaskId, proposal: EventId) -> None:
+        assert host.machine is not None and plan.goal is not None
+        events = [opened for opened in host.machine.events if getattr(opened.event, "task", None) == task]
+        if not any(o.id == proposal and isinstance(o.event, Proposal) for o in events):
+            fail(world, "validity", f"{task[:8]} was split by a proposal that nobody made")
+        named = plan.goal.electorate
+        if not named:
+            amends = [o.event for o in host.machine.events if isinstance(o.event, Amend) and o.event.goal == plan.id]
+            named = next((a.electorate for a in amends if a.author == plan.goal.author), ())
+        said: dict[int, dict[PeerId, set[tuple[EventId, bool]]]] = {}
+        for opened in events:
+            if isinstance(opened.event, Vote) and opened.event.author in named:
+                votes = said.setdefault(opened.event.ballot, {})
+                votes.setdefault(opened.event.author, set()).add((opened.event.proposal, opened.event.approve))
+        most = max((sum(v == {(proposal, True)} for v in votes.values()) for votes in said.values()), default=0)
+        if 2 * most <= len(set(named)) or most < min(plan.goal.quorum, len(set(named))):
+            fail(world, "validity", f"{task[:8]}: {most} approvals of {len(named)} scorers accept nothing")
+        chairs = {o.event.ballot for o in events if isinstance(o.event, Nomination) and o.event.author in named}
+        if not chairs and all(h.roles == () for h in world.hosts):
+            fail(world, "validity", "accepted without a nomination")
+
+
+class Word(Checker):
+    """A scorer keeps its word over restarts: one vote in a ballot, none below a promise, promises that name every approval."""
+
+    def __init__(self, world: "World") -> None:
+        self._votes: dict[tuple[PeerId, str, int], tuple[EventId, bool]] = {}
+        self._promised: dict[tuple[PeerId, str], int] = {}
+        self._approvals: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}
+
+    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
+        if not isinstance(effect, Publish) or host.equivocates:
+            return
+        for envelope in effect.envelopes:
+            event = world.open(envelope, _swarm(host)).event
+            if isinstance(event, Vote):
+                self._vote(world, event)
+            elif isinstance(event, Promise):
+                about = (event.author, event.task)
+                self._promised[about] = max(event.ballot, self._promised.get(about, 0))
+                named = {(a.ballot, a.proposal) for a in event.approvals}
+                given = {a for a in self._approvals.get(about, ()) if a[0] < event.ballot}
+                if named != given:
+                    fail(world, "durability", f"host {host.index} promises but conceals or invents approvals")
+                if event.ballot > _BALLOT_CHURN_MAX:
+                    fail(world, "progress", f"{event.ballot} ballots on {event.task[:8]} and no end")
+
+    def _vote(self, world: "World", vote: Vote) -> None:
+        word = (vote.proposal, vote.approve)
+        if self._votes.setdefault((vote.author, vote.task, vote.ballot), word) != word:
+            fail(world, "durability", f"{vote.author[-8:]} votes twice in ballot {vote.ballot} of {vote.task[:8]}")
+        if vote.ballot < self._promised.get((vote.author, vote.task), 0):
+            fail(world, "durability", f"{vote.author[-8:]} votes below its promise in {vote.task[:8]}")
+        if vote.approve:
+            self._approvals.setdefault((vote.author, vote.task), set()).add((vote.ballot, vote.proposal))
+
+
+class OneWorker(Checker):
+    """Without faults no task is worked on twice; with faults every further time rests on a claim of its own or on a restart."""
+
+    def __init__(self, world: "World") -> None:
+        self._begun: dict[str, list[tuple[int, int, str]]] = {}  # task: host, run, claim
+
+    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
+        if not isinstance(effect, Ask) or not isinstance(effect.request, Execute | Compose):
+            return
+        assert host.machine is not None
+        subject = host.machine._jobs.running[effect.job].subject
+        entry = (host.index, host.run, str(subject.about))
+        begun = self._begun.setdefault(subject.task, [])
+        if entry in begun:
+            fail(world, "one worker", f"host {host.index} does {subject.task[:8]} twice for one claim")
+        begun.append(entry)
+        if world.weather.faultless and len(begun) > 1:
+            fail(world, "one worker", f"without any fault, {subject.task[:8]} is done by {begun}")
+        plan = host.machine.plan.goals[subject.goal]
+        claims = plan.book(subject.task).claims
+        if str(subject.about) not in claims or claims[EventId(str(subject.about))].author != host.peer:
+            fail(world, "one worker", f"host {host.index} works without a claim")
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        machine = host.machine
+        assert machine is not None
+        slots = host.slots
+        if len(machine._jobs.running) > slots:
+            fail(world, "containment", f"host {host.index} runs {len(machine._jobs.running)} jobs in {slots} slots")
+
+
+class Durability(Checker):
+    """What was acknowledged or published survives the crash of its author, except with its disk."""
+
+    def __init__(self, world: "World") -> None:
+        self._kept: dict[PeerId, set[EventId]] = {}
+
+    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
+        if isinstance(effect, Publish):
+            kept = self._kept.setdefault(host.peer, set())
+            kept.update(world.open(envelope, _swarm(host)).id for envelope in effect.envelopes)
+        elif isinstance(effect, Reply) and isinstance(effect.value, str):
+            if isinstance(world.commands.get(effect.token), SetGoal | CancelGoal):
+                self._kept.setdefault(host.peer, set()).add(EventId(effect.value))
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        if not isinstance(happened, Started) or host.rolled_back:
+            return
+        assert host.machine is not None
+        lost = [i for i in sorted(self._kept.get(host.peer, ())) if i not in host.machine.events]
+        if lost:
+            fail(world, "durability", f"host {host.index} has lost {len(lost)} events that it had published")
+
+    def finish(self, world: "World") -> None:
+        for host in core_hosts(world):
+            assert host.machine is not None
+            for other in core_hosts(world):
+                for identifier in sorted(self._kept.get(other.peer, ())):
+                    if identifier not in host.machine.events and self._may_be_heard(world, identifier):
+                        fail(
+                            world, "durability", f"host {host.index} never heard {identifier[:8]} of host {other.index}"
+                        )
+
+    def _may_be_heard(self, world: "World", identifier: EventId) -> bool:
+        return all(
+            sane(opened.event.hlc, world)
+            for host in core_hosts(world)
+            if host.machine is not None
+            for opened in host.machine.events
+            if opened.id == identifier
+        )
+
+
+class Silence(Checker):
+    """An observer publishes nothing, signs nothing and gives nothing."""
+
+    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
+        if host.roles:
+            return
+        loud = isinstance(effect, Publish | Announce | Stream | Ask) or (isinstance(effect, Append) and effect.sync)
+        if loud or (isinstance(effect, SyncSend) and isinstance(effect.frame, Give | Done)):
+            fail(world, "silence", f"observer {host.index} lets out {type(effect).__name__}")
+
+
+class Containment(Checker):
+    """Everything is bounded: effects of a step, sessions, memory beside the events, frames, and what one peer says."""
+
+    def __init__(self, world: "World") -> None:
+        self._said: dict[PeerId, int] = {}
+
+    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
+        if isinstance(effect, Publish):
+            self._said[host.peer] = self._said.get(host.peer, 0) + len(effect.envelopes)
+            if self._said[host.peer] > _OWN_EVENTS_MAX:
+                fail(world, "containment", f"host {host.index} has said {self._said[host.peer]} things and goes on")
+        elif isinstance(effect, SyncSend) and len(encode(effect.frame)) > limits.FRAME_BYTES_MAX:
+            fail(world, "containment", f"host {host.index} sends a frame over the limit")
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        machine = host.machine
+        assert machine is not None
+        if len(effects) > 200:
+            fail(world, "containment", f"{len(effects)} effects of one input")
+        if len(machine._company._sessions.open) > limits.SESSIONS_MAX:
+            fail(world, "containment", f"{len(machine._company._sessions.open)} sessions at once")
+
+    def finish(self, world: "World") -> None:
+        for host in core_hosts(world):
+            machine = host.machine
+            assert machine is not None
+            tasks = sum(len(plan.tasks) for plan in machine.plan.goals.values())
+            if len(machine._thought.clocks) > tasks + 50:
+                fail(
+                    world,
+                    "containment",
+                    f"host {host.index} remembers {len(machine._thought.clocks)} clocks of {tasks} tasks",
+                )
+            if len(machine._labour.streams) > len(machine._labour._heard_ms) or len(machine._jobs.failures) > 1_000:
+                fail(world, "containment", f"host {host.index} keeps running text or failures for ever")
+
+
+class Progress(Checker):
+    """With a majority of the electorate, a decomposer and an executor alive and connected, every goal ends, and stays ended."""
+
+    def __init__(self, world: "World") -> None:
+        self._ended: dict[tuple[int, int, str], str] = {}
+
+    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+        machine = host.machine
+        assert machine is not None
+        for goal in _touched(world, effects, (Result, Vote, Proposal, Claim)):
+            plan = machine.plan.goals.get(GoalId(EventId(goal)))
+            if plan is None or plan.goal is None:
+                continue
+            key = (host.index, host.run, goal)
+            if plan.ended:
+                self._ended[key] = plan.status
+            elif key in self._ended and not _equivocated(plan):
+                fail(world, "progress", f"host {host.index}: a goal that had ended ({self._ended[key]}) is open again")
+
+    def settled(self, world: "World") -> bool:
+        return not self._open(world)
+
+    def _open(self, world: "World") -> "list[tuple[Host, GoalPlan]]":
+        return [
+            (host, plan)
+            for host in core_hosts(world)
+            if host.machine is not None
+            for plan in host.machine.plan.open_goals()
+            if _must_end(world, host, plan)
+        ]
+
+    def finish(self, world: "World") -> None:
+        for host, plan in self._open(world):
+            stuck = [f"{task.id[:8]} {task.state} leaf={task.leaf}" for task in plan.walk() if not task.finished]
+            fail(world, "progress", f"host {host.index}: goal {plan.id[:8]} never ends: {'; '.join(stuck)}")
+
+
+def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
+    """Whether the healed quorum has everything that this goal needs."""
+    assert plan.goal is not None
+    assert host.machine is not None
+    if not all(sane(opened.event.hlc, world) for opened in host.machine.events):
+        return False  # it has lived in another year, and nobody else takes what it said then
+    if not host.roles and not any(h.roles and h.machine and plan.id in h.machine.events for h in core_hosts(world)):
+        return False  # only a silent observer has heard of it
+    able = {h.peer for h in core_hosts(world) if not h.equivocates and "scorer" in h.roles}
+    electorate = plan.electorate
+    if not electorate.members:
+        return any(h.peer == plan.goal.author for h in core_hosts(world))
+    if len(able & set(electorate.members)) < electorate.quorum:
+        return False
+    if not plan.goal.policy.strict:
+        return True
+    for task in plan.walk():  # a strict goal may wait for a split that is good enough
+        if task.state != "open":
+            continue
+        book = plan.book(task.id)
+        means = [mean for p in book.proposals if (mean := book.mean(p, electorate.members)) is not None]
+        if not means or max(means) < plan.goal.policy.threshold:
+            return False
+    return True
+
+
+def _equivocated(plan: GoalPlan) -> bool:
+    return any(book.ballots.equivocators() for book in plan.books.values())
+
+
+def _touched(world: "World", effects: list[Effect], kinds: tuple[type, ...]) -> list[str]:
+    """The goals of which a step took in events of these kinds, in order."""
+    found: dict[str, None] = {}
+    for effect in effects:
+        if isinstance(effect, Append):
+            for envelope in effect.envelopes:
+                opened = world._opened.get(envelope)
+                if opened is None:
+                    opened = world.note(envelope)
+                event = opened.event
+                if isinstance(event, kinds):
+                    found[opened.id if isinstance(event, Goal) else getattr(event, "goal", "")] = None
+    found.pop("", None)
+    return list(found)
+
+
+def _swarm(host: "Host") -> "object":
+    assert host.machine is not None
+    return host.machine._record._swarm
+
+
+def checkers(world: "World") -> list[Checker]:
+    """All invariants, watching *world*."""
+    kinds = (Convergence, Agreement, Validity, Word, OneWorker, Durability, Silence, Containment, Progress)
+    return [kind(world) for kind in kinds]
+
+
+__all__ = ["Checker", "Score", "checkers", "decode", "result_of"]

@@ -1,0 +1,91 @@
+"""What strange peers say: votes that contradict each other, events of a version to come, and floods."""
+
+import random
+from collections.abc import Iterator
+
+import msgspec
+
+from swarmd.events.envelope import Envelope, Identity, Swarm, seal
+from swarmd.events.kinds import Claim, Member, Proposal, Subgoal, Vote
+from swarmd.gossip.frames import Bound, Done, Live, Presence, Pull
+from swarmd.replica.inputs import Heard, Input, LiveHeard, PresenceHeard, SyncHeard, SyncOpened
+from swarmd.vocab.ids import EventId, GoalId, TaskId
+
+_FLOOD = 60  # of each kind
+
+
+def contradiction(vote: Vote, author: Identity, swarm: Swarm) -> Envelope:
+    """The opposite vote by the same scorer in the same ballot."""
+    return seal(msgspec.structs.replace(vote, approve=not vote.approve, hlc=vote.hlc + 1), author, swarm)
+
+
+def omen(author: Identity, swarm: Swarm, stamp: int, goal: str) -> Envelope:
+    """An event of a kind that this version does not know, rightly signed."""
+    payload = msgspec.msgpack.encode(
+        {"kind": "omen/7", "author": author.peer, "hlc": stamp, "goal": goal, "depth": [1, {"x": b"y"}]}
+    )
+    return Envelope(payload, author.sign(b"swarmd/event/1\0" + swarm.id.encode() + b"\0" + payload))
+
+
+def flood(rng: random.Random, author: Identity, swarm: Swarm, wall_ms: int, goals: list[str]) -> Iterator[Input]:
+    """Too much of everything, some of it valid."""
+    me = author.peer
+    stamp = wall_ms << 16
+    said: list[Envelope] = []
+    for number in range(_FLOOD):
+        goal = GoalId(EventId(rng.choice(goals))) if goals and rng.random() < 0.5 else GoalId(EventId(f"{number:064x}"))
+        task = TaskId(goal)
+        kind = rng.randrange(5)
+        if kind == 0:
+            said.append(omen(author, swarm, stamp + number, goal))
+        elif kind == 1:
+            said.append(
+                seal(
+                    Vote(
+                        author=me, hlc=stamp + number, goal=goal, task=task, ballot=number, proposal=goal, approve=True
+                    ),
+                    author,
+                    swarm,
+                )
+            )
+        elif kind == 2:
+            said.append(
+                seal(
+                    Claim(author=me, hlc=stamp + number, goal=goal, task=task, attempt=1, lease_ms=1_000), author, swarm
+                )
+            )
+        elif kind == 3:
+            parts = (Subgoal(title="Flooded cellar", leaf=True), Subgoal(title="Flooded kitchen", leaf=True))
+            said.append(
+                seal(
+                    Proposal(author=me, hlc=stamp + number, goal=goal, task=task, strategy="flood", subgoals=parts),
+                    author,
+                    swarm,
+                )
+            )
+        else:
+            said.append(Envelope(rng.randbytes(rng.randint(0, 200)), rng.randbytes(64)))
+    for envelope in said:
+        yield Heard((envelope,), me)
+    if rng.random() < 0.5:  # it holds the swarm key: only now do its events count
+        yield Heard(
+            (seal(Member(author=me, hlc=stamp, peer=me, name="flood", proof=swarm.proof(me)), author, swarm),), me
+        )
+    for number in range(_FLOOD):
+        yield PresenceHeard(
+            me,
+            Presence(
+                name="flood",
+                roles=("king",),
+                wall_ms=rng.getrandbits(60),
+                hlc=0,
+                fingerprint=rng.randbytes(16),
+                run=rng.randbytes(16),
+            ),
+        )
+        yield LiveHeard(
+            me, Live(goal="0" * 64, task="0" * 64, claim=EventId("0" * 64), offset=number, text="x" * 4_000)
+        )
+        session = 1_000_001 + 2 * number
+        yield SyncOpened(session, me)
+        yield SyncHeard(session, rng.choice((Done(), Pull("", Bound(0), Bound(1 << 62)))))

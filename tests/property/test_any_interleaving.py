@@ -31,7 +31,7 @@ class TwoReplicas(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lan = Lan(2, seed=3).start()
+        self.lan = Lan(2, observers=1, seed=3).start()
         self.accepted: dict[tuple[str, str], str] = {}
         self.goals = 0
 

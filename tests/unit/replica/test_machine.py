@@ -11,6 +11,7 @@ from swarmd.events.kinds import (
     Member,
     Nomination,
     Policy,
+    Promise,
     Proposal,
     Result,
     Score,
@@ -450,6 +451,23 @@ def test_votes_and_promises_are_remembered_over_a_power_cut() -> None:
     assert len(votes) == len(set(votes))
 
 
+def test_a_promise_holds_over_a_power_cut_though_nobody_reminds_of_it() -> None:
+    lan = Lan(2).start()
+    goal = GoalId(EventId(str(lan[0].command(SetGoal(text="Japan trip", limits=Limits(depth=1))))))
+    lan.run(30_000, answering=obliging, until=lambda: len(lan[0].plan().book(TaskId(goal)).proposals) > 0)
+    chair = lan[0].plan().electorate.chair(TaskId(goal), 0)
+    voter = next(station for station in lan.stations if station.peer != chair)
+    split = next(iter(voter.plan().book(TaskId(goal)).proposals))
+    lan.of(chair).die()
+    lan.run(60_000, answering=obliging, until=lambda: bool(voter.said(Promise)))
+    assert [(promise.ballot, promise.approvals) for promise in voter.said(Promise) if isinstance(promise, Promise)] == [(1, ())]
+    voter.restart(power_cut=True)
+    nomination = sealed(Nomination(author=chair, hlc=at(1_090_000), goal=goal, task=TaskId(goal), ballot=0, proposal=split))
+    voter.hear(member(chair).envelope, nomination.envelope)
+    lan.run(60_000, answering=obliging)
+    assert not voter.said(Vote), "it has promised not to vote in ballot 0 any more"
+
+
 # --- the race ------------------------------------------------------------------------------------------------------
 
 
@@ -527,6 +545,19 @@ def test_a_lease_is_kept_alive_by_live_chunks_and_runs_out_in_silence() -> None:
     lan.cut(working, other)
     assert lan.run(12_000, until=lambda: bool(other.said(Claim)))
     assert [c.attempt for c in other.said(Claim) if isinstance(c, Claim)] == [2]
+
+
+def test_a_wall_clock_that_jumps_ends_no_lease_and_lengthens_none() -> None:
+    lan = Lan(2).start()
+    leaf_goal(lan)
+    working, other = racing(lan)
+    for hours in (3, -5, 0):
+        other.wall_offset_ms = hours * 3_600_000
+        lan.run(4_000)
+    assert not other.said(Claim)
+    other.wall_offset_ms = -3_600_000
+    lan.cut(working, other)
+    assert lan.run(12_000, until=lambda: bool(other.said(Claim)))
 
 
 def test_a_strangers_live_chunk_does_not_keep_a_lease() -> None:

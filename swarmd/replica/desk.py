@@ -65,10 +65,11 @@ class Desk:
         warm = turn.mono_ms >= self._company.warm_ms()  # before that, an amendment names the electorate
         scorers = tuple(scene.live("scorer")[: limits.ELECTORATE_MAX]) if warm else ()
         majority = len(scorers) // 2 + 1
-        if command.quorum is not None and scorers and not majority <= command.quorum <= len(scorers):
+        least, most = (majority, len(scorers)) if scorers else (1, limits.ELECTORATE_MAX)
+        if command.quorum is not None and not least <= command.quorum <= most:
+            electorate = f"{len(scorers)} scorers" if scorers else "any electorate"
             raise LocalMistake(
-                f"a quorum of {command.quorum} does not fit {len(scorers)} scorers:"
-                f" it must be from {majority} to {len(scorers)}"
+                f"a quorum of {command.quorum} does not fit {electorate}: it must be from {least} to {most}"
             )
         return self._record.say(
             turn,

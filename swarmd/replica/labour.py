@@ -41,6 +41,7 @@ class Labour:
         self._company = company
         self._jobs = jobs
         self._timing = timing
+        self._stream_ends: dict[EventId, int] = {}  # how many characters of it were written, lost ones included
         self._heard_ms: dict[EventId, int] = {}  # when each claim without a result was last heard of
         self._claimed_ms: dict[EventId, int] = {}  # own claims: since when they settle
         self._rest_until: dict[TaskId, int] = {}  # tasks that failed: not to be claimed before
@@ -127,7 +128,8 @@ class Labour:
         """Start on a claim when it has had time to meet an earlier one; after a restart it settles anew."""
         settled = self._claimed_ms.setdefault(claim, turn.mono_ms) + self._timing.settle_ms
         turn.wake_at(settled)
-        if turn.mono_ms >= settled and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
+        ready = turn.mono_ms >= settled and self._company.caught_up
+        if ready and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
             self._jobs.start(turn, Subject("work", plan.id, task.id, claim), executor.request(plan, task))
 
     def _claim(self, turn: Turn, scene: Scene) -> None:
@@ -194,9 +196,13 @@ class Labour:
         turn.wake_at(turn.mono_ms + (_LIVE_MS if job.unsent else lease_ms // _RENEWALS))
 
     def _show(self, turn: Turn, live: Live) -> None:
-        so_far = "" if live.offset == 0 else self.streams.get(live.claim, "")
-        gap = " … " if live.offset > len(so_far) else ""  # a chunk was lost; the result will have it all
-        self.streams[live.claim] = cut(so_far[: live.offset] + gap + live.text, limits.LIVE_TEXT_BYTES_MAX)
+        known = live.offset > 0
+        so_far, end = (self.streams.get(live.claim, ""), self._stream_ends.get(live.claim, 0)) if known else ("", 0)
+        if live.offset < end:
+            return  # repeated, or overtaken by the one after it
+        gap = " … " if live.offset > end else ""  # a chunk was lost; the result will have it all
+        self.streams[live.claim] = cut(so_far + gap + live.text, limits.LIVE_TEXT_BYTES_MAX)
+        self._stream_ends[live.claim] = live.offset + len(live.text)
         where = story.title(self._record.plan, live.goal, live.task)
         line = f"“{where}”: {clean(live.text, limits.TITLE_BYTES_MAX)}"
         wall_ms = self._record.wall_ms(turn)
@@ -240,6 +246,7 @@ class Labour:
 
     def _forget(self, claim: EventId) -> None:
         self.streams.pop(claim, None)
+        self._stream_ends.pop(claim, None)
         self._heard_ms.pop(claim, None)
         self._claimed_ms.pop(claim, None)
 

@@ -23,7 +23,9 @@ from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 from swarmd.vocab.text import clean, cut
 
 _TRIES = 2  # after so many failures to judge a split the text checks do; after so many to split a task it is done whole
+_FIRST_TRIES = 6  # a minute of doubling waits for a model that is busy; if nobody has proposed by then, it is done whole
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
+_JUST_ENOUGH = 1e-6  # the mean of three marks of 0.7 is a hair below 0.7
 _TEXT_CHECKS = "text checks"
 
 
@@ -84,7 +86,7 @@ class Thought:
         if plan.goal is None or plan.goal.author != self._me.peer or plan.electorate.members:
             return
         scorers = scene.live("scorer")[: limits.ELECTORATE_MAX]
-        if turn.mono_ms < self._company.warm_ms() or not scorers:
+        if turn.mono_ms < self._company.warm_ms() or not scorers or not self._company.caught_up:
             turn.wake_at(self._company.warm_ms())
             return
         quorum = Electorate.of(scorers, plan.goal.quorum).quorum
@@ -124,7 +126,9 @@ class Thought:
         task = plan.tasks[subject.task]
         failures = self._jobs.failures.get(subject, 0)
         if isinstance(subject.about, Draft):
-            if self._may_start(turn, subject):
+            if failures >= _FIRST_TRIES and not plan.book(task.id).proposals:
+                self._propose(turn, plan, task, subject.about, Split(subgoals=(), model=""))
+            elif self._may_start(turn, subject):
                 self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
             return
         whole = not plan.book(task.id).proposals[subject.about].subgoals
@@ -172,7 +176,7 @@ class Thought:
             findings = check_split(place(plan, task), subgoals)
             marks, words = join_marks(judgement, findings), critique(judgement, findings)
         else:  # to do a task whole is just good enough: any split that is better wins
-            marks, words = (plan.goal.policy.threshold,) * 3, ""
+            marks, words = (min(1.0, plan.goal.policy.threshold + _JUST_ENOUGH),) * 3, ""
         self._record.say(
             turn,
             Score(

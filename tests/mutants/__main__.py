@@ -1,0 +1,45 @@
+"""Break each rule on purpose; the tests of the core and the simulator must both notice.
+
+`python -m tests.mutants` runs all, `python -m tests.mutants quorum-off-by-one` some. Exit status 1: one survived.
+"""
+
+import argparse
+import sys
+import time
+
+from tests.mutants.nets import Catch, by_simulator, by_tests, has_simulator
+from tests.mutants.registry import MUTANTS
+
+
+def main() -> int:
+    """Returns the process's exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*", metavar="MUTANT", help="which ones; none: all")
+    parser.add_argument("--seeds", type=int, default=100, help="storms that a mutant may outlive at most; 0: no simulator")
+    parser.add_argument("--no-tests", action="store_true", help="only the simulator")
+    parser.add_argument("--list", action="store_true", help="say what each gets wrong, and run nothing")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - MUTANTS.keys():
+        parser.error(f"no such mutant: {', '.join(sorted(unknown))}")
+    chosen = [MUTANTS[name] for name in arguments.names or MUTANTS]
+    if arguments.list:
+        print("\n".join(f"{mutant.name:48} {mutant.says}" for mutant in chosen))
+        return 0
+    simulates = has_simulator() and arguments.seeds > 0
+    survivors = []
+    print("mutant | property tests | simulator")
+    for mutant in chosen:
+        started = time.monotonic()
+        catches: list[Catch | None] = [
+            None if arguments.no_tests else by_tests(mutant.name),
+            by_simulator(mutant.name, arguments.seeds) if simulates else None,
+        ]
+        survivors += [mutant.name] if any(catch is not None and not catch.by for catch in catches) else []
+        cells = " | ".join("not run" if catch is None else str(catch) for catch in catches)
+        print(f"{mutant.name}: {mutant.says} | {cells} | {time.monotonic() - started:.0f} s", flush=True)
+    print(f"{len(chosen)} mutants, {len(survivors)} survived" + (": " + ", ".join(survivors) if survivors else ""))
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -35,8 +35,8 @@ class Checker:
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         """An effect was carried out."""
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
-        """All effects of one input were carried out."""
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
+        """All effects of one input were carried out; *fresh* are the events that it brought."""
 
     def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
         """A scorer has told different votes to different peers."""
@@ -73,7 +73,7 @@ class Convergence(Checker):
         self._digests: dict[bytes, str] = {}
         self._random = random.Random(world.seed)
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         if self._random.random() < 0.01:
             self._compare(world, host)
         if self._random.random() < 0.001:
@@ -135,10 +135,10 @@ class Agreement(Checker):
     def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
         self.exempt.add(vote.event.goal)  # type: ignore[union-attr]
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        touched = _touched(world, effects, _TREE)
+        touched = _touched(fresh, _TREE)
         if isinstance(happened, Started):
             touched = [*machine.plan.goals]
             for key in [key for key in self._seen if key[0] == host.index]:
@@ -171,10 +171,10 @@ class Validity(Checker):
     def __init__(self, world: "World") -> None:
         self._checked: set[tuple[int, int, str]] = set()
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        for goal in _touched(world, effects, _TREE):
+        for goal in _touched(fresh, _TREE):
             plan = machine.plan.goals.get(GoalId(EventId(goal)))
             if plan is None or plan.goal is None:
                 continue
@@ -265,7 +265,7 @@ class OneWorker(Checker):
         if str(subject.about) not in claims or claims[EventId(str(subject.about))].author != host.peer:
             fail(world, "one worker", f"host {host.index} works without a claim")
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
         slots = host.slots
@@ -287,7 +287,7 @@ class Durability(Checker):
             if isinstance(world.commands.get(effect.token), SetGoal | CancelGoal):
                 self._kept.setdefault(host.peer, set()).add(EventId(effect.value))
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         if not isinstance(happened, Started) or host.rolled_back:
             return
         assert host.machine is not None
@@ -339,11 +339,9 @@ class Containment(Checker):
         elif isinstance(effect, SyncSend) and len(encode(effect.frame)) > limits.FRAME_BYTES_MAX:
             fail(world, "containment", f"host {host.index} sends a frame over the limit")
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        if len(effects) > 200:
-            fail(world, "containment", f"{len(effects)} effects of one input")
         if len(machine._sessions.open) > limits.SESSIONS_MAX:
             fail(world, "containment", f"{len(machine._sessions.open)} sessions at once")
 
@@ -364,10 +362,10 @@ class Progress(Checker):
     def __init__(self, world: "World") -> None:
         self._ended: dict[tuple[int, int, str], str] = {}
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        for goal in _touched(world, effects, (Result, Vote, Proposal, Claim)):
+        for goal in _touched(fresh, (Result, Vote, Proposal, Claim)):
             plan = machine.plan.goals.get(GoalId(EventId(goal)))
             if plan is None or plan.goal is None:
                 continue
@@ -429,18 +427,13 @@ def _equivocated(plan: GoalPlan) -> bool:
     return any(book.ballots.equivocators() for book in plan.books.values())
 
 
-def _touched(world: "World", effects: list[Effect], kinds: tuple[type, ...]) -> list[str]:
+def _touched(fresh: list[Opened], kinds: tuple[type, ...]) -> list[str]:
     """The goals of which a step took in events of these kinds, in order."""
-    found: dict[str, None] = {}
-    for effect in effects:
-        if isinstance(effect, Append):
-            for envelope in effect.envelopes:
-                opened = world._opened.get(envelope)
-                if opened is None:
-                    opened = world.note(envelope)
-                event = opened.event
-                if isinstance(event, kinds):
-                    found[opened.id if isinstance(event, Goal) else getattr(event, "goal", "")] = None
+    found = {
+        str(opened.id if isinstance(opened.event, Goal) else getattr(opened.event, "goal", "")): None
+        for opened in fresh
+        if isinstance(opened.event, kinds)
+    }
     found.pop("", None)
     return list(found)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from swarmd.events.codec import decode
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
 from swarmd.events.kinds import Limits, Policy, Vote
 from swarmd.replica import machine as machine_module
@@ -71,6 +70,9 @@ PATIENCE_MS = 900_000  # within which every goal must end once a quorum is heale
 SWARM = Swarm.of_key(b"a swarm of make-believe machines")
 _EVENTS_MAX = 200_000  # inputs in one run; more is a loop
 
+_EFFECTS_MAX = 200  # of one input
+_WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects that an invariant speaks of
+
 End = tuple[int, int, int]  # host, incarnation, session
 
 
@@ -116,7 +118,7 @@ class World:
     """One run of one scenario under one seed."""
 
     def __init__(self, seed: int, scenario: str, trace: Callable[[str], None] | None = None) -> None:
-        from tests.sim.checkers import checkers
+        from tests.sim.checkers import Checker, checkers
 
         self.seed = seed
         self.scenario = scenario
@@ -156,6 +158,8 @@ class World:
         self.core: set[int] = set(range(len(self.hosts)))  # the peers that heal
         self.known_goals: list[str] = []
         self.checkers = checkers(self)
+        self._effect_checkers = [c for c in self.checkers if type(c).on_effect is not Checker.on_effect]
+        self._step_checkers = [c for c in self.checkers if type(c).on_step is not Checker.on_step]
         self._plan_weather()
 
     # --- running ---------------------------------------------------------------------------------------------------
@@ -206,11 +210,10 @@ class World:
         self._opened[envelope] = opened
         return opened
 
-    def note(self, envelope: Envelope) -> Opened:
-        """An envelope that a machine itself has just sealed."""
-        opened = Opened(envelope.id, decode(envelope.payload), envelope)
-        self._opened[envelope] = opened
-        return opened
+    def _known(self, envelope: Envelope) -> Opened:
+        """An envelope that a machine has taken in, perhaps because it sealed it itself."""
+        opened = self._opened.get(envelope)
+        return opened or self.open(envelope, SWARM)
 
     # --- one machine -----------------------------------------------------------------------------------------------
 
@@ -235,11 +238,15 @@ class World:
             if self.trace is not None:
                 self.trace(f"    {brief(effect)}")
             self._do(host, effect)
-            for checker in self.checkers:
-                checker.on_effect(self, host, effect)
+            if isinstance(effect, _WATCHED):
+                for checker in self._effect_checkers:
+                    checker.on_effect(self, host, effect)
         assert host.run == run
-        for checker in self.checkers:
-            checker.on_step(self, host, happened, effects)
+        if len(effects) > _EFFECTS_MAX:
+            raise Violation(f"containment: {len(effects)} effects of one input")
+        fresh = [self._known(e) for effect in effects if isinstance(effect, Append) for e in effect.envelopes]
+        for checker in self._step_checkers:
+            checker.on_step(self, host, happened, fresh)
 
     def hear(self, host: Host, run: int, happened: Input) -> None:
         """Feed an input that was meant for one process of a machine."""

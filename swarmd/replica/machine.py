@@ -96,6 +96,8 @@ _JOIN_MS_MAX = 30_000  # a peer whose neighbours never answer its sync speaks af
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
 _CUT = "\n\n[cut: the text was longer than a result may be]"
 _TEXT_CHECKS = "text checks"
+# what changes nothing for the roles, unless it brings an event, or makes a peer come or go
+_HEARSAY = (Heard, PresenceHeard, LiveHeard, SyncOpened, SyncHeard, SyncClosed, Connected, Disconnected, Ticked)
 
 
 class Machine:
@@ -142,6 +144,9 @@ class Machine:
         self._refused: dict[str, int] = {}
         self._published = 0
         self._wake_ms = 0
+        self._stirred = True  # whether the roles have to look even if no event and no peer came or went
+        self._due_ms = 0
+        self._news: tuple[int, bool, dict[str, list[PeerId]]] = (0, False, {})
         self._begin()
 
     @property
@@ -167,6 +172,8 @@ class Machine:
         """Take in one thing that happened; what must be done about it, in that order."""
         self._now = now
         self._begin()
+        if not isinstance(happened, _HEARSAY):
+            self._stirred = True
         match happened:
             case Heard():
                 self._ingest(happened.envelopes, happened.via)
@@ -433,12 +440,24 @@ class Machine:
         self._wake_ms = self._now.mono_ms + 60_000  # nothing due: look again in a minute
         self._keep_level()
         if not self._stopping and not self.silent:
-            self._name_electorates()
             scene = self._scene()
-            self._deliberate(scene)
-            self._labour(scene)
+            news = (len(self.events), self._caught_up, scene.with_role)
+            if self._stirred or self._now.mono_ms >= self._due_ms or news != self._news:
+                self._due_ms = self._decide(scene)
+                self._stirred = len(self.events) > news[0]  # own words may call for further ones
+                self._news = (len(self.events), self._caught_up, scene.with_role)
+            self._wake_at(self._due_ms)
         self._announce()
         self._work.append(Arm(self._wake_ms))
+
+    def _decide(self, scene: Scene) -> int:
+        """Let the roles act on the moment; returns when, without news, they have to look again."""
+        level_ms, self._wake_ms = self._wake_ms, self._now.mono_ms + 60_000
+        self._name_electorates()
+        self._deliberate(scene)
+        self._labour(scene)
+        due_ms, self._wake_ms = self._wake_ms, level_ms
+        return due_ms
 
     def _wake_at(self, mono_ms: int | None) -> None:
         if mono_ms is not None and mono_ms > self._now.mono_ms:  # what is due already was looked at in this very step

@@ -63,8 +63,9 @@ def of_shift(shift: Shift, plan: Plan, wall_ms: int) -> Change | None:
         return Change(kind="ended", text=f"the goal “{where}” has ended: {known.status}", goal=shift.goal, wall_ms=wall_ms)
     if shift.kind != "accepted":
         return None
-    task = known.tasks[TaskId(shift.task)]
-    assert task.accepted is not None
+    task = known.tasks.get(TaskId(shift.task))
+    if task is None or task.accepted is None:
+        return None  # a vote that came along with the others was void, and took the acceptance back
     book = known.book(task.id)
     proposal = book.proposals[task.accepted.proposal]
     parts = f"split {proposal.strategy} into {len(task.children)} parts" if task.children else "done whole, without a split"

@@ -213,10 +213,18 @@ class Word(Checker):
     def __init__(self, world: "World") -> None:
         self._votes: dict[tuple[PeerId, str, int], tuple[EventId, bool]] = {}
         self._promised: dict[tuple[PeerId, str], int] = {}
-        self._approvals: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}
+        self._approvals: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}  # published
+        self._written: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}  # on disk, published or not
 
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
-        if not isinstance(effect, Publish) or host.equivocates:
+        if host.equivocates:
+            return
+        if isinstance(effect, Append) and effect.sync:
+            for envelope in effect.envelopes:
+                event = world.open(envelope, _swarm(host)).event
+                if isinstance(event, Vote) and event.approve:
+                    self._written.setdefault((event.author, event.task), set()).add((event.ballot, event.proposal))
+        if not isinstance(effect, Publish):
             return
         for envelope in effect.envelopes:
             event = world.open(envelope, _swarm(host)).event
@@ -227,7 +235,8 @@ class Word(Checker):
                 self._promised[about] = max(event.ballot, self._promised.get(about, 0))
                 named = {(a.ballot, a.proposal) for a in event.approvals}
                 given = {a for a in self._approvals.get(about, ()) if a[0] < event.ballot}
-                if named != given:
+                written = self._written.get(about, set())
+                if not given <= named <= written:
                     fail(world, "durability", f"host {host.index} promises but conceals or invents approvals")
                 if event.ballot > _BALLOT_CHURN_MAX:
                     fail(world, "progress", f"{event.ballot} ballots on {event.task[:8]} and no end")
@@ -247,6 +256,10 @@ class OneWorker(Checker):
 
     def __init__(self, world: "World") -> None:
         self._begun: dict[str, list[tuple[int, int, str]]] = {}  # task: host, run, claim
+        self._exempt: set[str] = set()  # goals in which an equivocator makes tasks vanish and come back
+
+    def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
+        self._exempt.add(vote.event.goal)  # type: ignore[union-attr]
 
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if not isinstance(effect, Ask) or not isinstance(effect.request, Execute | Compose):
@@ -255,7 +268,7 @@ class OneWorker(Checker):
         subject = host.machine._jobs.running[effect.job].subject
         entry = (host.index, host.run, str(subject.about))
         begun = self._begun.setdefault(subject.task, [])
-        if entry in begun:
+        if entry in begun and subject.goal not in self._exempt:
             fail(world, "one worker", f"host {host.index} does {subject.task[:8]} twice for one claim")
         begun.append(entry)
         if world.weather.faultless and len(begun) > 1:

@@ -312,6 +312,8 @@ class Durability(Checker):
         for host in core_hosts(world):
             assert host.machine is not None
             for other in core_hosts(world):
+                if other.rolled_back:
+                    continue  # what only a machine had heard that then failed as well, nobody can give back
                 for identifier in sorted(self._kept.get(other.peer, ())):
                     if identifier not in host.machine.events and self._may_be_heard(world, identifier):
                         fail(world, "durability", f"host {host.index} never heard {identifier[:8]} of host {other.index}")
@@ -418,7 +420,7 @@ def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
         return False  # it has lived in another year, and nobody else takes what it said then
     if not host.roles and not any(h.roles and h.machine and plan.id in h.machine.events for h in core_hosts(world)):
         return False  # only a silent observer has heard of it
-    able = {h.peer for h in core_hosts(world) if not h.equivocates and "scorer" in h.roles}
+    able = {h.peer for h in core_hosts(world) if "scorer" in h.roles and not h.equivocates and not _spoke_in_another_year(h, world)}
     electorate = plan.electorate
     if not electorate.members:
         return any(h.peer == plan.goal.author for h in core_hosts(world))
@@ -434,6 +436,12 @@ def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
         if not means or max(means) < plan.goal.policy.threshold:
             return False
     return True
+
+
+def _spoke_in_another_year(host: "Host", world: "World") -> bool:
+    """Whether others refuse some of what a scorer has said, so that it has to keep a word that they never heard."""
+    assert host.machine is not None
+    return any(o.event.author == host.peer and not sane(o.event.hlc, world) for o in host.machine.events)
 
 
 def _equivocated(plan: GoalPlan) -> bool:

@@ -506,14 +506,14 @@ class World:
         self.at(self.rng.randint(500, 4_000), self.boot, host)
 
     def restore(self, host: Host) -> None:
-        """The disk of an earlier day comes back, with the same key. Only done while no other machine is down or cut off: what
-        nobody else has heard, nobody can give back."""
-        others = [other for other in self.hosts if other is not host and other.roles]
-        if host.machine is None or self.network.cut or any(o.machine is None for o in others):
+        """The disk of an earlier day comes back, with the same key. Only while all others are up and within reach, and have
+        heard what it will forget: what nobody knows, nobody can give back."""
+        others = [other.machine for other in self.hosts if other is not host and other.roles]
+        if host.machine is None or self.network.cut or not host.disk.backups:
             return
-        kept = set(host.disk.records[: min(host.disk.backups, default=0)])
+        kept = set(host.disk.records[: min(host.disk.backups)])
         own = [e for e in host.disk.records if e not in kept and self.open(e, SWARM).event.author == host.peer]
-        if any(self.open(e, SWARM).id not in o.machine.events for e in own for o in others if o.machine is not None):
+        if any(machine is None or self.open(e, SWARM).id not in machine.events for e in own for machine in others):
             return
         self.crash(host)
         host.disk.restore(self.rng)

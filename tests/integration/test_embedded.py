@@ -1,5 +1,6 @@
 """The real tiny model in its real worker process."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -98,6 +99,23 @@ def test_a_text_is_streamed_and_a_composition_needs_no_model() -> None:
         joined = await llm.run(Compose(place=PLACE, parts=(Part(title="Tiles", text="White ones."),)), silent)
         assert isinstance(joined, Text)
         assert joined.text == "Tiles: White ones."
+
+    run(test)
+
+
+def test_a_goal_that_the_model_can_hardly_hold_does_not_cost_the_worker() -> None:
+    async def test(llm: EmbeddedLlm) -> None:
+        long = Place(
+            goal="日本への二週間の旅行を計画する。" * 100, path=("京都",), title="寺を訪れる計画を立てる " * 12
+        )
+        parts = tuple(Subgoal(title=f"第{n}日に寺を訪れて写真を撮り家族に送る " * 5) for n in range(12))
+        judgement = await llm.run(Judge(place=long, subgoals=parts), silent)
+        assert isinstance(judgement, Judgement)
+        inputs = (Part(title="a", text="長い文。" * 900),) * 3
+        pid = llm.worker_pid
+        with contextlib.suppress(RemoteFault):  # in Japanese it may well write nothing usable
+            assert isinstance(await llm.run(Execute(place=long, inputs=inputs), silent), Text)
+        assert llm.worker_pid == pid
 
     run(test)
 

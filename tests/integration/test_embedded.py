@@ -157,7 +157,7 @@ def test_a_killed_worker_is_a_fault_and_the_next_request_gets_a_new_one() -> Non
     run(test)
 
 
-def test_a_worker_dies_with_its_parent_even_in_the_middle_of_a_text(tmp_path: Path) -> None:
+def test_a_worker_dies_with_its_parent_even_in_the_middle_of_a_text() -> None:
     program = """
 import trio
 from swarmd.llm.embedded import EmbeddedLlm
@@ -177,11 +177,13 @@ async def main():
 trio.run(main)
 """
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=_environment())
-    assert parent.stdout is not None
-    pid = int(parent.stdout.readline())
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
+    try:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert is_alive(pid)
+    finally:
+        parent.kill()
+        parent.communicate()
 
     async def wait() -> None:
         with trio.fail_after(5):

@@ -69,6 +69,7 @@ def _label(task: TaskView, goal: GoalView, signs: Signs) -> Iterator[RenderableT
         (safe(task.title), "strike" if task.status == "cancelled" else "bold" if task.depth == 0 else ""),
         "  ",
         (state(task, goal), style or "dim"),
+        (f"  {short(task.id)}", "dim") if task.depth else "",
     )
     yield from map(_Indented, _asides(task, goal, signs))
 

@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from swarmd.daemon.inbox import Inbox
-from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.plan.views import Change
 from swarmd.ports import Clock, Llm, Net, Store
 from swarmd.replica.effects import (
     Abort,
@@ -26,10 +26,11 @@ from swarmd.replica.effects import (
     SyncOpen,
     SyncSend,
     Tell,
+    Value,
 )
 from swarmd.replica.inputs import Answered, BackendChanged, Chunk, Command, Commanded, Failed, Started, Stopping
 from swarmd.replica.machine import Machine
-from swarmd.replica.status import PeerView, StatusView
+from swarmd.replica.status import StatusView
 from swarmd.roles.work import Request
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 
@@ -40,8 +41,6 @@ _PROBE_S = 30.0  # how often the model is asked whether it is there; costs one s
 _PROBE_AGAIN_S = 5.0  # while it is away
 _GOODBYE_S = 0.4  # what a last word needs to leave the sockets; several gossip delays
 _WATCHER_CHANGES_MAX = 1_024  # what a slow watcher may lag behind before it loses changes
-
-Value = str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView
 
 
 class Loop:

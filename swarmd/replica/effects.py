@@ -7,11 +7,14 @@ from msgspec import Struct
 
 from swarmd.events.envelope import Envelope
 from swarmd.gossip.frames import Frame, Live, Presence
-from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.plan.views import Change, EventPage, GoalLine, GoalView, TaskPage
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.roles.work import Request
 from swarmd.vocab.faults import LocalMistake
 from swarmd.vocab.ids import PeerId
+
+Value: TypeAlias = str | tuple[GoalLine, ...] | GoalView | TaskPage | EventPage | tuple[PeerView, ...] | StatusView
+"""What a command is answered with: a goal's id for those that set or cancel one."""
 
 
 class Append(Struct, frozen=True):
@@ -88,7 +91,7 @@ class Reply(Struct, frozen=True):
     """The answer to a command: its value, or the mistake in it."""
 
     token: int
-    value: "str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView | LocalMistake"
+    value: Value | LocalMistake
 
 
 Effect: TypeAlias = (

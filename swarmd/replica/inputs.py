@@ -143,6 +143,23 @@ class ShowGoal(Struct, frozen=True, kw_only=True):
     goal: str = ""
 
 
+class ShowTask(Struct, frozen=True, kw_only=True):
+    """The task whose id begins with *task*; empty: the newest goal itself."""
+
+    task: str = ""
+
+
+class ListEvents(Struct, frozen=True, kw_only=True):
+    """The latest *count* events, of the *goal*, the *task* (beginnings of ids), the *peer* (its name, its id or an end
+    of it) and of the *kinds* that are given."""
+
+    goal: str = ""
+    task: str = ""
+    peer: str = ""
+    kinds: tuple[str, ...] = ()
+    count: int = 100
+
+
 class ListPeers(Struct, frozen=True):
     """Everyone heard from."""
 
@@ -151,7 +168,7 @@ class ShowStatus(Struct, frozen=True):
     """How this peer does."""
 
 
-Command: TypeAlias = SetGoal | CancelGoal | ListGoals | ShowGoal | ListPeers | ShowStatus
+Command: TypeAlias = SetGoal | CancelGoal | ListGoals | ShowGoal | ShowTask | ListEvents | ListPeers | ShowStatus
 
 
 class Commanded(Struct, frozen=True):

@@ -12,15 +12,15 @@ from swarmd.daemon.loop import Loop
 from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.events.kinds import Limits, Policy
 from swarmd.gossip.frames import Frame, Live, Presence
-from swarmd.plan.views import Change, GoalView
+from swarmd.plan.views import Change, EventPage, GoalView, TaskPage
 from swarmd.ports import Deliver
-from swarmd.replica.inputs import ListGoals, Now, SetGoal, ShowGoal, ShowStatus
+from swarmd.replica.inputs import ListEvents, ListGoals, Now, SetGoal, ShowGoal, ShowStatus, ShowTask
 from swarmd.replica.machine import Machine
 from swarmd.replica.status import StatusView
 from swarmd.roles.canned import answer
 from swarmd.roles.scene import Timing
 from swarmd.roles.work import Answer, Backend, Request
-from swarmd.vocab.faults import LocalMistake, RemoteFault
+from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId
 from swarmd.vocab.ids import PeerId
 
 SWARM = Swarm.of_key(b"k" * 32)
@@ -310,3 +310,31 @@ def test_a_watcher_hears_the_story_and_a_slow_one_is_told_that_it_lost_some() ->
 
     live_for(home, journey)
     assert {"goal", "proposal", "score", "vote", "accepted", "claim", "result", "ended"} <= {c.kind for c in heard}
+
+
+def test_every_task_tells_how_it_was_decided_and_the_story_can_be_searched() -> None:
+    home = house()
+
+    async def journey(home: House) -> None:
+        goal = str(await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=2))))
+        view = await ended(home, goal)
+        page = await home.loop.command(ShowTask(task=view.root.children[0].id[:12]))
+        assert isinstance(page, TaskPage)
+        assert page.task == view.root.children[0]
+        assert page.path == ("Plan a trip",)
+        root = await home.loop.command(ShowTask())
+        assert isinstance(root, TaskPage)
+        assert root.ballots[-1].nominated == tuple(p.id for p in root.task.proposals if p.accepted)
+        votes = await home.loop.command(ListEvents(goal=goal[:6], peer="ALONE", kinds=("vote", "goal"), count=1_000))
+        assert isinstance(votes, EventPage)
+        assert (votes.goal, votes.peer) == (goal, home.loop._machine.peer)
+        assert {event.kind for event in votes.events} == {"vote", "goal"}
+        assert [event.wall_ms for event in votes.events] == sorted(event.wall_ms for event in votes.events)
+        last = await home.loop.command(ListEvents(task=goal, count=1))
+        assert isinstance(last, EventPage)
+        assert [(event.kind, event.task) for event in last.events] == [("result", goal)]
+        for wrong in (ShowTask(task="ffff"), ListEvents(peer="nobody"), ListEvents(goal="ffff")):
+            with pytest.raises(UnknownId, match=r"no (task|peer|goal)"):
+                await home.loop.command(wrong)
+
+    live_for(home, journey)

@@ -10,6 +10,7 @@ import msgspec
 import trio
 
 from swarmd.daemon.inbox import Inbox
+from swarmd.daemon.journal import log_change
 from swarmd.plan.views import Change
 from swarmd.ports import Clock, Llm, Net, Store
 from swarmd.replica.effects import (
@@ -168,8 +169,7 @@ class Loop:
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         for change in changes:
-            level = logging.DEBUG if change.kind == "live" else _LEVELS.get(change.kind, logging.INFO)
-            _log.log(level, "%s", change.text)
+            log_change(_log, change)
             for watcher in list(self._watchers):
                 self._send(watcher, change)
 
@@ -229,6 +229,3 @@ class Loop:
         llm, self._llm = self._llm, None
         if llm is not None:
             await llm.close()
-
-
-_LEVELS = {"equivocation": logging.WARNING, "refused": logging.WARNING}

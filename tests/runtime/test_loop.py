@@ -1,5 +1,7 @@
 """The loop on virtual time, with in-memory ports: what comes out, in which order; never how tasks were scheduled."""
 
+import io
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +10,24 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from swarmd.daemon.journal import Pace, Scribe
 from swarmd.daemon.loop import Loop
 from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.events.kinds import Limits, Policy
 from swarmd.gossip.frames import Frame, Live, Presence
 from swarmd.plan.views import Change, EventPage, GoalView, TaskPage
 from swarmd.ports import Deliver
-from swarmd.replica.inputs import ListEvents, ListGoals, Now, SetGoal, ShowGoal, ShowStatus, ShowTask
+from swarmd.replica.inputs import (
+    Heard,
+    ListEvents,
+    ListGoals,
+    Now,
+    PresenceHeard,
+    SetGoal,
+    ShowGoal,
+    ShowStatus,
+    ShowTask,
+)
 from swarmd.replica.machine import Machine
 from swarmd.replica.status import StatusView
 from swarmd.roles.canned import answer
@@ -134,8 +147,9 @@ def house(roles: tuple[str, ...] = ("decomposer", "scorer", "executor"), **llm: 
     return House(Loop(machine, store=store, net=net, choose=choose, clock=VirtualClock()), store, net, model)
 
 
-def live_for(home: House, journey: Callable[[House], Awaitable[None]]) -> None:
-    """Run the daemon's loop on virtual time while *journey* runs."""
+def live_for(home: House, journey: Callable[[House], Awaitable[None]], *, jump_s: float = 0.01) -> None:
+    """Run the daemon's loop on virtual time while *journey* runs. *jump_s*: real time after which the clock jumps; what
+    the disk needs, if anything is written."""
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
@@ -143,7 +157,7 @@ def live_for(home: House, journey: Callable[[House], Awaitable[None]]) -> None:
             await journey(home)
             home.loop.stop()
 
-    trio.run(main, clock=MockClock(autojump_threshold=0.01))
+    trio.run(main, clock=MockClock(autojump_threshold=jump_s))
 
 
 async def ended(home: House, goal: str) -> GoalView:
@@ -338,3 +352,39 @@ def test_every_task_tells_how_it_was_decided_and_the_story_can_be_searched() -> 
                 await home.loop.command(wrong)
 
     live_for(home, journey)
+
+
+def test_an_idle_hour_among_flapping_and_hostile_peers_is_told_in_few_lines() -> None:
+    """Two peers come and go every minute, one sends rubbish every second, and nobody has a goal."""
+    home = house()
+    stream = io.StringIO()
+    scribe = Scribe(stream, None, to_journal=True)
+    log = logging.getLogger("swarmd")
+    peers = [Identity(bytes([number]) * 32).peer for number in (7, 8)]
+
+    async def journey(home: House) -> None:
+        scribe.addFilter(Pace(trio.current_time))
+        log.addHandler(scribe)
+        log.setLevel(logging.INFO)
+        deliver = home.loop._inbox.deliver
+        for second in range(3_600):
+            deliver(Heard((Envelope(b"rubbish %d" % second, bytes(64)),), peers[0]))
+            if second % 60 < 30 and second % 4 == 0:
+                word = Presence(
+                    name="flapping",
+                    roles=(),
+                    wall_ms=VirtualClock().now().wall_ms,
+                    hlc=0,
+                    fingerprint=bytes(16),
+                    run=bytes(16),
+                )
+                for peer in peers:
+                    deliver(PresenceHeard(peer, word))
+            await trio.sleep(1)
+
+    try:
+        live_for(home, journey, jump_s=0)
+    finally:
+        log.removeHandler(scribe)
+        log.setLevel(logging.NOTSET)
+    assert 20 < len(stream.getvalue().splitlines()) <= 200

@@ -19,7 +19,6 @@ from swarmd.events.envelope import Swarm
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
 from swarmd.replica.machine import Machine
-from swarmd.replica.me import ROLES
 from swarmd.roles.scene import Timing
 from swarmd.store.journal import Journal
 from swarmd.store.keys import identity, read_key
@@ -84,7 +83,9 @@ def host_name() -> str:
 def _roles(config: Config) -> tuple[str, ...]:
     if config.roles != "auto":
         return config.roles
-    return ROLES
+    suited = choose_roles(probe())
+    _log.info("roles: %s (%s)", ", ".join(suited.roles), suited.reason)
+    return suited.roles
 
 
 def _timing(config: Config) -> Timing:

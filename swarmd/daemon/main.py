@@ -16,6 +16,7 @@ from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
 from swarmd.events.envelope import Swarm
+from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
 from swarmd.replica.machine import Machine

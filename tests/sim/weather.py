@@ -73,8 +73,8 @@ def storm(rng: random.Random) -> Weather:
     return Weather(
         roles=roles,
         moods=[rng.choice(MOODS) if rng.random() < 0.4 else rng.choice(("able", "even")) for _ in range(8)],
-        chaos_ms=rng.randint(8_000, 25_000),
-        loss=rng.choice((0.0, 0.05, 0.2, 0.5)),
+        chaos_ms=rng.randint(12_000, 28_000),
+        loss=rng.choice((0.0, 0.05, 0.2, 0.35, 0.5)),
         repeat=rng.choice((0.0, 0.1)),
         late_delay=rng.choice((0.0, 0.05, 0.2)),
         cuts=rng.randint(0, 3),
@@ -86,7 +86,7 @@ def storm(rng: random.Random) -> Weather:
         mood_swings=rng.randint(0, 2),
         late_joiners=int(rng.random() < 0.2),
         newer_peer=rng.random() < 0.2,
-        goals=rng.choice((1, 1, 2)),
+        goals=rng.choice((1, 2, 2, 3)),
         goals_at_once=rng.random() < 0.5,
         cancels=int(rng.random() < 0.3),
         strict=0.15,
@@ -106,7 +106,7 @@ def ballots(rng: random.Random) -> Weather:
     weather.partitions = rng.randint(1, 4)
     weather.crashes = rng.randint(1, 5)
     weather.chairs_die = True
-    weather.goals = 2
+    weather.goals = 3
     weather.goals_at_once = True
     weather.depth = (1, 1)
     return weather

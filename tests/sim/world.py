@@ -6,12 +6,14 @@ Nothing here reads a clock or iterates over an unordered set of text, so a seed 
 import hashlib
 import heapq
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
 from swarmd.events.kinds import Limits, Policy, Vote
+from swarmd.plan.ballot import Forced
 from swarmd.replica import record as record_module
 from swarmd.replica.effects import (
     Abort,
@@ -127,6 +129,7 @@ class World:
         self.t_ms = 0
         self.healed = False
         self.inputs = 0
+        self.met: Counter[str] = Counter()  # what happened, so that a sweep can show that its storms bite
         self._queue: list[tuple[int, int, Callable[..., None], tuple[object, ...]]] = []
         self._sequence = 0
         weather = self.weather
@@ -177,12 +180,44 @@ class World:
                     break
             for checker in self.checkers:
                 checker.finish(self)
+            self._take_stock()
         except Violation as violation:
             raise Violation(
                 f"{violation}\n  replay: python -m tests.sim --seed {self.seed} --scenario {self.scenario} --trace"
             ) from None
         finally:
             record_module.open_envelope = honest
+
+    def _take_stock(self) -> None:
+        """Count what became of the goals, as the peer with most events sees it."""
+        machines = [host.machine for host in self.hosts if host.machine is not None]
+        best = max(machines, key=lambda machine: len(machine.events), default=None)
+        if best is None:
+            return
+        self.met["events"] += len(best.events)
+        for plan in best.plan.goals.values():
+            if plan.goal is None:
+                continue
+            self.met[f"goals {plan.status}"] += 1
+            for task in plan.walk():
+                book = plan.book(task.id)
+                accepted = task.accepted
+                if accepted is not None:
+                    self.met["splits accepted"] += 1
+                    self.met["accepted after ballot 0"] += accepted.ballot > 0
+                    mine = book.proposals[accepted.proposal]
+                    self.met["accepted after polishing"] += mine.refines is not None
+                    forced = [
+                        r
+                        for ballot in book.ballots.nominations
+                        for _, _, r in book.ballots.valid_nominations(ballot, plan.electorate)
+                    ]
+                    self.met["forced nominations"] += sum(isinstance(r, Forced) for r in forced)
+                self.met["equivocations"] += len(book.ballots.equivocators())
+                self.met["tasks failed"] += task.state == "failed"
+                self.met["races for a task"] += len({c.author for c in book.claims.values()}) > 1
+                self.met["takeovers"] += any(c.attempt > 1 for c in book.claims.values())
+                self.met["double results"] += sum(r.status == "done" for r in book.results.values()) > 1
 
     def at(self, after_ms: int, do: Callable[..., None], *arguments: object) -> None:
         """Let something happen *after_ms* from now."""
@@ -464,6 +499,7 @@ class World:
             return
         if self.trace is not None:
             self.trace(f"{self.t_ms} {host.index}.{host.run} CRASH")
+        self.met["crashes in mid-effects" if host.doomed is not None else "crashes"] += 1
         host.machine = None
         host.doomed = None
         host.run += 1
@@ -508,6 +544,7 @@ class World:
 
     def lose_disk(self, host: Host) -> None:
         """The disk is dead: the machine comes back with an empty one, and so as a new peer."""
+        self.met["disks lost"] += 1
         self.crash(host)
         host.disk = Disk()
         host.identity = identity(self._spare_keys)
@@ -525,6 +562,7 @@ class World:
         if any(machine is None or self.open(e, SWARM).id not in machine.events for e in own for machine in others):
             return
         self.crash(host)
+        self.met["backups restored"] += 1
         host.disk.restore(self.rng)
         host.rolled_back = True
         if self.trace is not None:
@@ -542,7 +580,7 @@ class World:
             for _ in range(2):
                 self.at(rng.randint(0, weather.chaos_ms), host.disk.back_up)
         chaos = weather.chaos_ms
-        first = 8_500 if rng.random() < 0.8 else 500
+        first = rng.choice((500, 8_200, 8_200, 8_200))  # before, or once, it is known who is there
         for number in range(weather.goals):
             due = first + (0 if weather.goals_at_once else number * rng.randint(0, 8_000))
             self.at(due, self._set_goal, number)
@@ -588,7 +626,7 @@ class World:
         command = SetGoal(
             text=f"Plan event number {number} of season {self.seed % 7}",
             quorum=quorum,
-            limits=Limits(depth=rng.randint(*weather.depth), children=rng.randint(1, 4), tasks=rng.randint(1, 14)),
+            limits=Limits(depth=rng.randint(*weather.depth), children=rng.choice((1, 2, 2, 3, 3, 4)), tasks=rng.choice((1, 4, 7, 14))),
             policy=Policy(
                 threshold=rng.choice((0.5, 0.6, 0.7)),
                 polish=rng.randint(0, 1),

@@ -415,15 +415,12 @@ class Progress(Checker):
 def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
     """Whether the healed quorum has everything that this goal needs."""
     assert plan.goal is not None
-    assert host.machine is not None
-    if not all(sane(opened.event.hlc, world) for opened in host.machine.events):
+    if world.strange_years(host):
         return False  # it has lived in another year, and nobody else takes what it said then
     if not host.roles and not any(h.roles and h.machine and plan.id in h.machine.events for h in core_hosts(world)):
         return False  # only a silent observer has heard of it
     able = {
-        h.peer
-        for h in core_hosts(world)
-        if "scorer" in h.roles and not h.equivocates and not _spoke_in_another_year(h, world)
+        h.peer for h in core_hosts(world) if "scorer" in h.roles and not h.equivocates and not world.strange_years(h)
     }
     electorate = plan.electorate
     if not electorate.members:
@@ -440,12 +437,6 @@ def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
         if not means or max(means) < plan.goal.policy.threshold:
             return False
     return True
-
-
-def _spoke_in_another_year(host: "Host", world: "World") -> bool:
-    """Whether others refuse some of what a scorer has said, so that it has to keep a word that they never heard."""
-    assert host.machine is not None
-    return any(o.event.author == host.peer and not sane(o.event.hlc, world) for o in host.machine.events)
 
 
 def _equivocated(plan: GoalPlan) -> bool:

@@ -7,14 +7,15 @@ import hashlib
 import heapq
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
-from swarmd.events.kinds import Limits, Policy, Vote
+from swarmd.events.kinds import Limits, Policy, Subgoal, Vote
 from swarmd.plan.ballot import Forced
 from swarmd.replica import record as record_module
+from swarmd.replica import thought as thought_module
 from swarmd.replica.effects import (
     Abort,
     Announce,
@@ -55,9 +56,12 @@ from swarmd.replica.inputs import (
     Ticked,
 )
 from swarmd.replica.machine import Machine
+from swarmd.roles.checks import Findings, check_split
 from swarmd.roles.scene import Timing
-from swarmd.roles.work import Backend
+from swarmd.roles.work import Backend, Place
+from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
+from swarmd.vocab.hlc import at
 from swarmd.vocab.ids import PeerId
 from tests.sim import clocks, models, strangers
 from tests.sim.clocks import Clocks
@@ -137,6 +141,8 @@ class World:
             self.rng, weather.loss, weather.repeat, weather.delay_ms, weather.late_delay, weather.late_ms
         )
         self._opened: dict[Envelope, Opened | None] = {}
+        self._findings: dict[tuple[Place, tuple[Subgoal, ...]], Findings] = {}
+        self._strange: dict[tuple[int, int], tuple[int, bool]] = {}
         self._wires: dict[End, Wire] = {}
         self._sessions = 1
         self._tokens = 0
@@ -168,8 +174,8 @@ class World:
 
     def execute(self) -> None:
         """Run to the end. Raises Violation when an invariant does not hold."""
-        honest = record_module.open_envelope
-        record_module.open_envelope = self.open
+        honest = record_module.open_envelope, thought_module.check_split
+        record_module.open_envelope, thought_module.check_split = self.open, self._check
         try:
             self._run_until(self.weather.chaos_ms)
             self._heal()
@@ -186,7 +192,7 @@ class World:
                 f"{violation}\n  replay: python -m tests.sim --seed {self.seed} --scenario {self.scenario} --trace"
             ) from None
         finally:
-            record_module.open_envelope = honest
+            record_module.open_envelope, thought_module.check_split = honest
 
     def _take_stock(self) -> None:
         """Count what became of the goals, as the peer with most events sees it."""
@@ -245,6 +251,25 @@ class World:
             raise
         self._opened[envelope] = opened
         return opened
+
+    def strange_years(self, host: Host) -> bool:
+        """Whether a machine has events from so far in the future that others refuse them."""
+        assert host.machine is not None
+        key = (host.index, host.run)
+        seen, strange = self._strange.get(key, (0, False))
+        if not strange and len(host.machine.events) > seen:
+            horizon = at(clocks.TRUE_MS + self.t_ms + limits.DRIFT_MS_MAX)
+            strange = any(opened.event.hlc > horizon for opened in host.machine.events)
+            self._strange[key] = (len(host.machine.events), strange)
+        return strange
+
+    def _check(self, place: Place, subgoals: Sequence[Subgoal]) -> Findings:
+        """`check_split`, once for each split: the same text has the same flaws for every scorer."""
+        key = (place, tuple(subgoals))
+        found = self._findings.get(key)
+        if found is None:
+            found = self._findings[key] = check_split(place, subgoals)
+        return found
 
     def _known(self, envelope: Envelope) -> Opened:
         """An envelope that a machine has taken in, perhaps because it sealed it itself."""

@@ -60,7 +60,7 @@ def calm(rng: random.Random) -> Weather:
     """No fault at all: nothing may be done twice."""
     peers = rng.randint(1, 6)
     return Weather(
-        roles=_roles(rng, peers, rng.randint(0, 1)), moods=["able"] * 8, goals=rng.randint(1, 2), chaos_ms=8_000,
+        roles=_roles(rng, peers, rng.randint(0, 1)), moods=["able", "slow"] * 4 if rng.random() < 0.5 else ["able"] * 8, goals=rng.randint(1, 2), chaos_ms=8_000,
         delay_ms=(3, 60), faultless=True, depth=(1, 2),
     )  # fmt: skip
 

@@ -391,7 +391,8 @@ class Progress(Checker):
             key = (host.index, host.run, goal)
             if plan.ended:
                 self._ended[key] = plan.status
-            elif key in self._ended and not _equivocated(plan):
+            elif self._ended.get(key, "failed") != "failed" and not _equivocated(plan):
+                # a failed goal may open again: a result that a partition hid turns up for a leaf that had failed
                 fail(world, "progress", f"host {host.index}: a goal that had ended ({self._ended[key]}) is open again")
 
     def settled(self, world: "World") -> bool:

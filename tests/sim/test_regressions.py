@@ -1,5 +1,7 @@
 """What storms have found, each as the smallest thing that shows it."""
 
+from types import UnionType
+
 from swarmd.events.codec import decode
 from swarmd.events.envelope import Identity, Opened, seal
 from swarmd.events.kinds import (
@@ -42,6 +44,11 @@ def opened(event: Known, author: Identity = ANNA) -> Opened:
     return Opened(envelope.id, event, envelope)
 
 
+def membership(who: Identity) -> Opened:
+    """Somebody belongs to the swarm."""
+    return opened(Member(author=who.peer, hlc=STAMP, peer=who.peer, name="x", proof=SWARM.proof(who.peer)), who)
+
+
 def bobs_goal(electorate: tuple[PeerId, ...]) -> tuple[list[Opened], GoalId, EventId]:
     """Bob is a member and wants something, has proposed a split of it and thinks it good: events, goal and proposal."""
     me = BOB.peer
@@ -63,7 +70,7 @@ def bobs_goal(electorate: tuple[PeerId, ...]) -> tuple[list[Opened], GoalId, Eve
     return [known, wanted, split, score], goal, split.id
 
 
-def said(stage: Stage, kind: type[Event]) -> list[Event]:
+def said(stage: Stage, kind: type[Event] | UnionType) -> list[Event]:
     """What that machine has said of one kind."""
     return [o.event for o in stage.machine.events if isinstance(o.event, kind) and o.event.author == stage.machine.peer]
 
@@ -225,3 +232,23 @@ def test_votes_that_come_at_once_and_void_each_other_do_not_end_the_process() ->
     member_last = [*events[1:], events[0]]
     stage.feed(Heard(tuple(event.envelope for event in member_last), BOB.peer))
     assert stage.machine.plan.goals[goal].tasks[TaskId(goal)].accepted is None
+
+
+def test_a_scorer_with_a_silent_model_votes_before_it_follows_others_into_the_next_ballot() -> None:
+    """Storms: the others always left the ballot before its own timer ran out, so a quorum that needed it never met."""
+    stage = Stage()
+    members = (ANNA.peer, BOB.peer, CARL.peer)
+    events, goal, split = bobs_goal(members)
+    task = TaskId(goal)
+    chair = next(i for i in (ANNA, BOB, CARL) if i.peer == Electorate.of(members, 2).chair(task, 0))
+    if chair is not ANNA:
+        nomination = Nomination(author=chair.peer, hlc=STAMP + 4, goal=goal, task=task, ballot=0, proposal=split)
+        events += [membership(chair), opened(nomination, chair)]
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in events), BOB.peer))
+    for _ in range(4 if chair is ANNA else 0):
+        stage.wait(1_100)
+        stage.feed(Ticked())
+    promise = Promise(author=BOB.peer, hlc=STAMP + 9, goal=goal, task=task, ballot=1, approvals=())
+    stage.feed(Heard((opened(promise, BOB).envelope,), BOB.peer))
+    assert [(type(event), event.ballot) for event in said(stage, Vote | Promise)] == [(Vote, 0), (Promise, 1)]

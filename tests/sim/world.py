@@ -761,7 +761,7 @@ class World:
         up = self._up(speaking=False)
         if self.healed or not up:
             return
-        author = identity(63 - len(self.hosts))
+        author = identity(1_000)
         victim = self.rng.choice(up)
         goals = self.known_goals
         for happened in strangers.flood(self.rng, author, SWARM, victim.clocks.now(self.t_ms).wall_ms, goals):

@@ -1,4 +1,5 @@
-"""Run seeds: `python -m tests.sim --seeds 300`, or replay one: `python -m tests.sim --seed 7 --scenario storm --trace`."""
+"""Run seeds: `python -m tests.sim --seeds 300`, or replay one: `python -m tests.sim --seed 7 --scenario storm
+--trace`."""
 
 import argparse
 import multiprocessing
@@ -7,8 +8,9 @@ import time
 import traceback
 from collections import Counter
 
+from tests.sim.violation import Violation
 from tests.sim.weather import SCENARIOS, scenario_of
-from tests.sim.world import Violation, run
+from tests.sim.world import run
 
 
 def attempt(job: tuple[int, str]) -> tuple[int, str, str, Counter[str]]:
@@ -18,7 +20,7 @@ def attempt(job: tuple[int, str]) -> tuple[int, str, str, Counter[str]]:
         world = run(seed, scenario)
     except Violation as violation:
         return seed, scenario, str(violation), Counter()
-    except Exception as error:  # noqa: BLE001 - a crash of the core is the gravest finding of all
+    except Exception as error:
         where = "".join(traceback.format_exception(error)[-3:])
         return seed, scenario, f"containment: {type(error).__name__}: {error}\n{where}", Counter()
     world.met["inputs"] = world.inputs

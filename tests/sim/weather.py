@@ -1,4 +1,5 @@
-"""Scenarios: what a run's world is like. A scenario draws its `Weather` from the seed; the world then lets it happen."""
+"""Scenarios: what a run's world is like. A scenario draws its `Weather` from the seed; the world then lets it
+happen."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from tests.sim.models import MOODS, Mood
 class Weather:
     """Spans in milliseconds, chances 0..1, rest are numbers of times in the chaos phase.
 
-    *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed quorum stay as
+    *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed
+    quorum stay as
     they are. *wild_clocks*: share of peers with bad clocks. *even*: scorers give nearly equal marks.
     """
 
@@ -60,9 +62,12 @@ def calm(rng: random.Random) -> Weather:
     """No fault at all: nothing may be done twice."""
     peers = rng.randint(1, 6)
     return Weather(
-        roles=_roles(rng, peers, rng.randint(0, 1)), moods=["able", "slow"] * 4 if rng.random() < 0.5 else ["able"] * 8, goals=rng.randint(1, 2), chaos_ms=8_000,
-        delay_ms=(3, 60), faultless=True, depth=(1, 2),
-    )  # fmt: skip
+        roles=_roles(rng, peers, rng.randint(0, 1)),
+        moods=["able", "slow"] * 4 if rng.random() < 0.5 else ["able"] * 8,
+        goals=rng.randint(1, 2),
+        chaos_ms=8_000,
+        faultless=True,
+    )
 
 
 def storm(rng: random.Random) -> Weather:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import ModuleType
 
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
 from swarmd.events.kinds import Limits, Policy, Subgoal, Vote
 from swarmd.plan.ballot import Forced
-from swarmd.replica import record as record_module
-from swarmd.replica import thought as thought_module
+from swarmd.replica import record, thought
 from swarmd.replica.effects import (
     Abort,
     Announce,
@@ -64,10 +64,12 @@ from swarmd.vocab.faults import RemoteFault
 from swarmd.vocab.hlc import at
 from swarmd.vocab.ids import PeerId
 from tests.sim import clocks, models, strangers
+from tests.sim.checkers import Checker, checkers
 from tests.sim.clocks import Clocks
 from tests.sim.disk import Disk
 from tests.sim.models import Mood
 from tests.sim.network import Network, Wire
+from tests.sim.violation import Violation
 from tests.sim.weather import SCENARIOS, Weather
 
 TIMING = Timing(deliberation_ms=4_000, ballot_ms=1_500, settle_ms=300, presence_ms=4_000, sync_ms=1_000)
@@ -81,10 +83,6 @@ _WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects 
 End = tuple[int, int, int]  # host, incarnation, session
 
 
-class Violation(AssertionError):
-    """An invariant does not hold."""
-
-
 @cache
 def identity(number: int) -> Identity:
     """The key of the *number*-th machine that was ever bought."""
@@ -93,8 +91,9 @@ def identity(number: int) -> Identity:
 
 @dataclass(slots=True)
 class Host:
-    """One simulated machine. *run* counts its processes, so that what was meant for a dead one is dropped. *doomed*: how many
-    more effects it carries out before its power fails."""
+    """One simulated machine. *run* counts its processes, so that what was meant for a dead one is dropped. *doomed*:
+    how
+    many more effects it carries out before its power fails."""
 
     index: int
     identity: Identity
@@ -122,13 +121,18 @@ class Host:
 class World:
     """One run of one scenario under one seed."""
 
-    def __init__(self, seed: int, scenario: str, trace: Callable[[str], None] | None = None) -> None:
-        from tests.sim.checkers import Checker, checkers
-
+    def __init__(
+        self,
+        seed: int,
+        scenario: str,
+        trace: Callable[[str], None] | None = None,
+        weather: Weather | None = None,
+    ) -> None:
+        """*weather*: instead of what the scenario draws."""
         self.seed = seed
         self.scenario = scenario
         self.rng = random.Random(f"{scenario} {seed}")
-        self.weather: Weather = SCENARIOS[scenario](self.rng)
+        self.weather: Weather = weather or SCENARIOS[scenario](self.rng)
         self.trace = trace
         self.t_ms = 0
         self.healed = False
@@ -147,8 +151,9 @@ class World:
         self._sessions = 1
         self._tokens = 0
         self.commands: dict[int, SetGoal | CancelGoal] = {}
-        keys = self.rng.sample(range(64), len(weather.roles))
-        self._spare_keys = 64
+        pool = max(64, len(weather.roles))
+        keys = self.rng.sample(range(pool), len(weather.roles))
+        self._spare_keys = pool
         peers = len(weather.roles)  # most clocks are about right, or nobody could tell what time it is
         wild = set(self.rng.sample(range(peers), min((peers - 1) // 2, round(weather.wild_clocks * peers))))
         self.hosts = [
@@ -174,8 +179,8 @@ class World:
 
     def execute(self) -> None:
         """Run to the end. Raises Violation when an invariant does not hold."""
-        honest = record_module.open_envelope, thought_module.check_split
-        record_module.open_envelope, thought_module.check_split = self.open, self._check
+        honest = {module: {name: getattr(module, name) for name in ours} for module, ours in self._once().items()}
+        self._install(self._once())
         try:
             self._run_until(self.weather.chaos_ms)
             self._heal()
@@ -192,7 +197,16 @@ class World:
                 f"{violation}\n  replay: python -m tests.sim --seed {self.seed} --scenario {self.scenario} --trace"
             ) from None
         finally:
-            record_module.open_envelope, thought_module.check_split = honest
+            self._install(honest)
+
+    def _once(self) -> dict[ModuleType, dict[str, object]]:
+        """Pure functions that the world computes once for all its machines."""
+        return {record: {"open_envelope": self.open}, thought: {"check_split": self._check}}
+
+    def _install(self, functions: dict[ModuleType, dict[str, object]]) -> None:
+        for module, ours in functions.items():
+            for name, function in ours.items():
+                setattr(module, name, function)
 
     def _take_stock(self) -> None:
         """Count what became of the goals, as the peer with most events sees it."""
@@ -497,7 +511,7 @@ class World:
 
     def _wake_model(self, host: Host, run: int) -> None:
         backend = Backend(name="scripted", model="canned", tier="small", slots=host.slots)
-        self.hear(host, run, BackendChanged(backend if host.mood != "absent" else None))
+        self.hear(host, run, BackendChanged(backend))
 
     def _link(self, one: int, other: int) -> None:
         a, b = self.hosts[one], self.hosts[other]
@@ -577,8 +591,8 @@ class World:
         self.at(self.rng.randint(500, 4_000), self.boot, host)
 
     def restore(self, host: Host) -> None:
-        """The disk of an earlier day comes back, with the same key. Only while all others are up and within reach, and have
-        heard what it will forget: what nobody knows, nobody can give back."""
+        """The disk of an earlier day comes back, with the same key. Only while all others are up and within reach, and
+        have heard what it will forget: what nobody knows, nobody can give back."""
         others = [other.machine for other in self.hosts if other is not host and other.roles]
         if host.machine is None or self.network.cut or not host.disk.backups:
             return
@@ -651,7 +665,11 @@ class World:
         command = SetGoal(
             text=f"Plan event number {number} of season {self.seed % 7}",
             quorum=quorum,
-            limits=Limits(depth=rng.randint(*weather.depth), children=rng.choice((1, 2, 2, 3, 3, 4)), tasks=rng.choice((1, 4, 7, 14))),
+            limits=Limits(
+                depth=rng.randint(*weather.depth),
+                children=rng.choice((1, 2, 2, 3, 3, 4)),
+                tasks=rng.choice((1, 4, 7, 14)),
+            ),
             policy=Policy(
                 threshold=rng.choice((0.5, 0.6, 0.7)),
                 polish=rng.randint(0, 1),

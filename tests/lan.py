@@ -64,7 +64,9 @@ def obliging(request: Request) -> Answer:
         case Propose():
             titles = [" ".join(rng.sample(WORDS, 3)) for _ in range(min(3, request.children_max))]
             leaf = request.leaves_only
-            return Split(subgoals=tuple(Subgoal(title=t, leaf=leaf or rng.random() < 0.5) for t in titles), model="parrot")
+            return Split(
+                subgoals=tuple(Subgoal(title=t, leaf=leaf or rng.random() < 0.5) for t in titles), model="parrot"
+            )
         case Judge():
             return Judgement(specific=0.9, disjoint=0.9, covering=0.9, model="parrot")
         case Execute():
@@ -225,7 +227,13 @@ class Lan:
     """Stations and what flies between them."""
 
     def __init__(
-        self, count: int = 2, *, roles: Sequence[str] = EVERYTHING, observers: int = 0, seed: int = 1, timing: Timing = TIMING
+        self,
+        count: int = 2,
+        *,
+        roles: Sequence[str] = EVERYTHING,
+        observers: int = 0,
+        seed: int = 1,
+        timing: Timing = TIMING,
     ) -> None:
         self.rng = random.Random(seed)
         self.mono_ms = 1_000_000

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
+import msgspec
 import trio
 
 from swarmd.daemon.inbox import Inbox
@@ -160,6 +161,9 @@ class Loop:
                     self._inbox.arm(trio.current_time() + min(wait_s, BEAT_S))
                 case Tell(changes):
                     self._tell(changes)
+                case Reply(token, StatusView() as status):
+                    refused = status.refused | self._net.counters()
+                    self._answer(token, msgspec.structs.replace(status, refused=refused))
                 case Reply(token, value):
                     self._answer(token, value)
 

@@ -48,9 +48,10 @@ class Roster:
             if mono_ms - seen.mono_ms <= self.suspect_ms and not seen.presence.leaving
         }
 
-    def with_role(self, role: str, mono_ms: int) -> list[PeerId]:
-        """Live peers that hold *role*, in order of id."""
-        return [peer for peer, presence in self.alive(mono_ms).items() if role in presence.roles]
+    def next_silence_ms(self, mono_ms: int) -> int | None:
+        """When, on the monotonic clock, the next of the peers that are alive will be given up if it says nothing."""
+        times = [seen.mono_ms + self.suspect_ms + 1 for seen in self.seen.values()]
+        return min((time for time in times if time > mono_ms), default=None)
 
     def offset_ms(self, wall_ms: int, mono_ms: int) -> int:
         """How far this machine's clock must be moved to agree with the swarm's median clock.

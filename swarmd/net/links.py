@@ -25,7 +25,7 @@ from swarmd.ports import Deliver
 from swarmd.replica.inputs import Connected, Disconnected
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
-from swarmd.vocab.ids import PeerId
+from swarmd.vocab.ids import PeerId, short
 
 PING = TProtocol("/ipfs/ping/1.0.0")  # libp2p ping specification: 32 bytes, echoed
 PING_BYTES = 32
@@ -163,12 +163,12 @@ class Links(INotifee):  # type: ignore[misc]
         up = any(not conn.is_closed for conn in self._host.network.get_connections(peer))
         if up and peer not in self._up:
             self._up.add(peer)
-            _log.info("linked with %s", peer)
+            _log.info("linked with %s", short(str(peer)))
             self._deliver(Connected(PeerId(str(peer))))
         elif not up and peer in self._up:
             self._up.discard(peer)
             self._heard_at.pop(peer, None)
-            _log.info("lost the link to %s", peer)
+            _log.info("lost the link to %s", short(str(peer)))
             self._remember(peer)
             self._deliver(Disconnected(PeerId(str(peer))))
 
@@ -265,7 +265,7 @@ class Links(INotifee):  # type: ignore[misc]
                 self._settle(peer)
                 silence = now - self._heard_at.setdefault(peer, now)
                 if silence > (MISSES_MAX + 0.5) * ROUND_S:
-                    _log.warning("%s has been silent for %.0f s: dropping the link", peer, silence)
+                    _log.warning("%s has been silent for %.0f s: dropping the link", short(str(peer)), silence)
                     self._counters["links_dropped"] += 1
                     for conn in self._host.network.get_connections(peer):
                         self._nursery.start_soon(_close, conn)

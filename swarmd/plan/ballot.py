@@ -204,8 +204,9 @@ class BallotBook:
 
     def reached(self, ballot: int, electorate: Electorate) -> set[PeerId]:
         """Members that have promised or voted in *ballot* or a later one."""
-        spoken = [said.keys() for b, said in (*self.promises.items(), *self.votes.items()) if b >= ballot]
-        return set(electorate.members).intersection(set().union(*spoken))
+        spoken = {peer for b, said in self.promises.items() if b >= ballot for peer in said}
+        spoken |= {peer for b, said in self.votes.items() if b >= ballot for peer in said}
+        return spoken.intersection(electorate.members)
 
     def given(self, peer: PeerId, below: int) -> tuple[Approval, ...]:
         """Every approval that *peer* ever gave in a ballot below that one."""

@@ -59,6 +59,8 @@ class GoalPlan:
     amends: dict[EventId, Amend] = field(default_factory=dict)
     events: int = 0
     _digest: str = ""
+    _status: GoalStatus | None = None
+    _electorate: Electorate | None = None
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -78,6 +80,11 @@ class GoalPlan:
     def electorate(self) -> Electorate:
         """Who votes: as the goal says, else as its author's first amendment says; a forced amendment replaces
         either."""
+        if self._electorate is None:
+            self._electorate = self._count_electorate()
+        return self._electorate
+
+    def _count_electorate(self) -> Electorate:
         if self.goal is None:
             return Electorate((), 0)
         amends = sorted(
@@ -111,6 +118,11 @@ class GoalPlan:
     @property
     def status(self) -> GoalStatus:
         """How the goal stands."""
+        if self._status is None:
+            self._status = self._judge_status()
+        return self._status
+
+    def _judge_status(self) -> GoalStatus:
         if self.cancel is not None:
             return "cancelled"
         root = self.root
@@ -187,6 +199,8 @@ class GoalPlan:
         was_ended = self.ended
         self.events += 1
         self._digest = ""
+        if isinstance(event, Goal | Amend):
+            self._electorate = None
         match event:
             case Goal():
                 self.goal = event
@@ -210,6 +224,7 @@ class GoalPlan:
                     self._settle(event.task, shifts)
             case _:
                 raise AssertionError(f"{type(event).__name__} belongs to no goal")
+        self._status = None
         if self.ended and not was_ended:
             shifts.append(Shift("ended", self.id, self.id))
         return shifts
@@ -311,6 +326,7 @@ class Plan:
         self._waiting: dict[PeerId, list[Opened]] = {}  # by authors who are not admitted yet
         self.members: dict[PeerId, Member] = {}
         self.goals: dict[GoalId, GoalPlan] = {}
+        self._open: list[GoalPlan] | None = None
 
     def apply(self, opened: Opened) -> list[Shift]:
         """Take in one verified event that was not taken in before; events of unknown kinds change nothing."""
@@ -331,8 +347,10 @@ class Plan:
 
     def open_goals(self) -> list[GoalPlan]:
         """Goals that have not ended, oldest first."""
-        known = [plan for plan in self.goals.values() if plan.goal is not None and not plan.ended]
-        return sorted(known, key=lambda plan: (plan.goal.hlc if plan.goal else 0, plan.id))
+        if self._open is None:
+            known = [plan for plan in self.goals.values() if plan.goal is not None and not plan.ended]
+            self._open = sorted(known, key=lambda plan: (plan.goal.hlc if plan.goal else 0, plan.id))
+        return list(self._open)
 
     def _admit(self, member: Member) -> list[Shift]:
         if not self._swarm.admits(member.peer, member.proof):
@@ -348,6 +366,7 @@ class Plan:
         return shifts
 
     def _fold(self, identifier: EventId, event: Event) -> list[Shift]:
+        self._open = None
         goal = identifier if isinstance(event, Goal) else GoalId(event.goal)  # type: ignore[attr-defined]
         plan = self.goals.get(goal)
         if plan is None:

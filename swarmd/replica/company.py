@@ -33,6 +33,7 @@ class Company:
         self._rng = rng
         self._sessions = Sessions(rng)
         self._announce_ms = 0
+        self._present: set[PeerId] = set()
 
     def start(self, turn: Turn) -> None:
         """This peer is up."""
@@ -59,13 +60,15 @@ class Company:
         if peer == self._me.peer:
             return
         record, roster = self._record, self._record.roster
-        known = peer in roster.alive(turn.mono_ms)
+        known = peer in self._present
         roster.hear(peer, presence, turn.mono_ms)
         if presence.leaving:
+            self._present.discard(peer)
             if known:
                 record.tell(turn, "left", f"{record.called(peer)} says goodbye", peer=peer)
             return
         if not known:
+            self._present.add(peer)
             roles = ", ".join(presence.roles) or "no role yet"
             model = f" with {presence.model}" if presence.model else ""
             record.tell(turn, "joined", f"{record.called(peer)} is here: {roles}{model}", peer=peer)
@@ -73,6 +76,14 @@ class Company:
         if presence.fingerprint != record.events.fingerprint() and peer in roster.connected:
             first = self._me.silent or self._me.peer < peer  # of two that differ one asks first, the other if need be
             self._sessions.plan(peer, turn.mono_ms, self._timing.sync_ms * (1 if first else 2))
+
+    def miss(self, turn: Turn) -> None:
+        """Tell of peers that have fallen silent."""
+        alive = self._record.roster.alive(turn.mono_ms)
+        for peer in sorted(self._present - alive.keys()):
+            self._present.discard(peer)
+            self._record.tell(turn, "left", f"{self._record.called(peer)} has fallen silent", peer=peer)
+        turn.wake_at(self._record.roster.next_silence_ms(turn.mono_ms))
 
     def announce_within(self, turn: Turn, span_ms: int) -> None:
         """Announce ourselves at a random moment of the next *span_ms*, if not earlier."""

@@ -76,11 +76,12 @@ class Labour:
         held = self._held()
         self._jobs.keep(turn, lambda subject: subject.kind != "work" or subject.about in held)
         for claim, (plan, task) in held.items():
-            number = self._jobs.number(Subject("work", plan.id, task.id, claim))
+            subject = Subject("work", plan.id, task.id, claim)
+            if self._jobs.number(subject) is None:
+                self._settle(turn, plan, task, subject, claim)
+            number = self._jobs.number(subject)
             if number is not None:
                 self._renew(turn, self._jobs.running[number], claim, plan.book(task.id).claims[claim].lease_ms)
-            else:
-                self._settle(turn, plan, task, claim)
         if "executor" in self._me.roles and self._company.caught_up:
             self._claim(turn, scene)
 
@@ -124,13 +125,13 @@ class Labour:
                     held[claim] = (plan, task)
         return held
 
-    def _settle(self, turn: Turn, plan: GoalPlan, task: Task, claim: EventId) -> None:
+    def _settle(self, turn: Turn, plan: GoalPlan, task: Task, subject: Subject, claim: EventId) -> None:
         """Start on a claim when it has had time to meet an earlier one; after a restart it settles anew."""
         settled = self._claimed_ms.setdefault(claim, turn.mono_ms) + self._timing.settle_ms
         turn.wake_at(settled)
         ready = turn.mono_ms >= settled and self._company.caught_up
         if ready and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
-            self._jobs.start(turn, Subject("work", plan.id, task.id, claim), executor.request(plan, task))
+            self._jobs.start(turn, subject, executor.request(plan, task))
 
     def _claim(self, turn: Turn, scene: Scene) -> None:
         free = self._jobs.free(self._me.slots) - self.settling()

@@ -47,6 +47,9 @@ from swarmd.vocab.faults import LocalMistake
 from swarmd.vocab.ids import PeerId, short
 from swarmd.vocab.text import clean
 
+# what changes nothing for the roles, unless it brings an event, or makes a peer come or go
+_HEARSAY = (Heard, PresenceHeard, LiveHeard, SyncOpened, SyncHeard, SyncClosed, Connected, Disconnected, Ticked)
+
 
 class Machine:
     """A replica with its roles."""
@@ -83,6 +86,9 @@ class Machine:
         self._thought = Thought(self._record, self.me, self._company, self._labour, self._jobs, rng)
         self._desk = Desk(self._record, self.me, self._company, self._labour, self._jobs)
         self._stopping = False
+        self._stirred = True  # whether the roles must look whatever the news
+        self._due_ms = 0
+        self._news: tuple[object, ...] = ()
 
     @property
     def peer(self) -> PeerId:
@@ -107,6 +113,7 @@ class Machine:
     def handle(self, happened: Input, now: Now) -> list[Effect]:
         """Take in one thing that happened; what must be done about it, in that order."""
         turn = Turn(now)
+        self._stirred |= not isinstance(happened, _HEARSAY)
         self._take(turn, happened)
         if self._company.started_ms is not None:
             self._think(turn)
@@ -152,12 +159,31 @@ class Machine:
                 pass
 
     def _think(self, turn: Turn) -> None:
+        self._company.miss(turn)
         self._company.keep_level(turn)
         if not self._stopping and not self.silent:
-            scene = self._scene(turn)
+            self._decide(turn)
+        self._company.announce(turn, running=len(self._jobs.running), leaving=self._stopping)
+
+    def _decide(self, turn: Turn) -> None:
+        """Let the roles look at the moment, if there is news or something is due: most inputs are hearsay."""
+        scene = self._scene(turn)
+        if not (self._stirred or turn.mono_ms >= self._due_ms or self._news != self._moment(scene)):
+            turn.wake_at(self._due_ms)
+            return
+
+        def decide() -> None:
             self._thought.think(turn, scene)
             self._labour.work(turn, scene)
-        self._company.announce(turn, running=len(self._jobs.running), leaving=self._stopping)
+
+        events = len(self.events)
+        self._due_ms = turn.deadline_of(decide)
+        self._stirred = len(self.events) > events  # own words may call for further ones
+        self._news = self._moment(scene)
+
+    def _moment(self, scene: Scene) -> tuple[object, ...]:
+        """What the roles' decisions rest on, besides time and what is not hearsay."""
+        return len(self.events), self._company.caught_up, scene.with_role
 
     def _scene(self, turn: Turn) -> Scene:
         alive = self.roster.alive(turn.mono_ms)

@@ -23,7 +23,9 @@ from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 from swarmd.vocab.text import clean, cut
 
 _TRIES = 2  # after so many failures to judge a split the text checks do; after so many to split a task it is done whole
-_FIRST_TRIES = 6  # a minute of doubling waits for a model that is busy; if nobody has proposed by then, it is done whole
+_FIRST_TRIES = (
+    6  # a minute of doubling waits for a model that is busy; if nobody has proposed by then, it is done whole
+)
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
 _JUST_ENOUGH = 1e-6  # the mean of three marks of 0.7 is a hair below 0.7
 _TEXT_CHECKS = "text checks"

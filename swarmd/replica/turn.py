@@ -1,5 +1,6 @@
 """One call of `handle`: the reading of the clocks that it rests on, and the effects that it gathers, in their order."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from swarmd.events.envelope import Envelope
@@ -50,6 +51,14 @@ class Turn:
         """Look again then, or earlier. What is due already was looked at in this very turn."""
         if mono_ms is not None and mono_ms > self.now.mono_ms:
             self.wake_ms = min(self.wake_ms, mono_ms)
+
+    def deadline_of(self, act: Callable[[], None]) -> int:
+        """Do *act*; when it wants to look again, on the monotonic clock."""
+        before, self.wake_ms = self.wake_ms, self.now.mono_ms + _LOOK_MS_MAX
+        act()
+        wanted = self.wake_ms
+        self.wake_ms = min(before, wanted)
+        return wanted
 
     def effects(self) -> list[Effect]:
         """Everything that must be done, in that order."""

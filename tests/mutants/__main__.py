@@ -13,9 +13,13 @@ from tests.mutants.registry import MUTANTS
 
 def main() -> int:
     """Returns the process's exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__.split("\n")[0] if __doc__ else ""
+    )
     parser.add_argument("names", nargs="*", metavar="MUTANT", help="which ones; none: all")
-    parser.add_argument("--seeds", type=int, default=100, help="storms that a mutant may outlive at most; 0: no simulator")
+    parser.add_argument(
+        "--seeds", type=int, default=100, help="storms that a mutant may outlive at most; 0: no simulator"
+    )
     parser.add_argument("--no-tests", action="store_true", help="only the simulator")
     parser.add_argument("--list", action="store_true", help="say what each gets wrong, and run nothing")
     arguments = parser.parse_args()

@@ -43,7 +43,9 @@ def by_tests(name: str) -> Catch:
         return Catch("")
     failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED ")]
     if done.returncode != _TESTS_FAILED or not failed:
-        raise RuntimeError(f"the tests could not run against {name or 'the core'}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}")
+        raise RuntimeError(
+            f"the tests could not run against {name or 'the core'}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}"
+        )
     return Catch(failed[0].rpartition("::")[2])
 
 
@@ -64,7 +66,9 @@ def by_simulator(name: str, seeds: int) -> Catch:
         if failed:
             return Catch(" ".join(failed[0].split()[1:3]) + " " + failed[0].partition(": ")[2][:60])
         if done.returncode != 0:
-            raise RuntimeError(f"the simulator could not run against {name}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}")
+            raise RuntimeError(
+                f"the simulator could not run against {name}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}"
+            )
     return Catch("")
 
 

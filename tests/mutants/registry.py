@@ -156,7 +156,12 @@ def recovery_takes_the_lowest_ballot() -> None:
 def _without(promise: Promise, above: int) -> Promise:
     kept = tuple(approval for approval in promise.approvals if approval.ballot <= above)
     return Promise(
-        author=promise.author, hlc=promise.hlc, goal=promise.goal, task=promise.task, ballot=promise.ballot, approvals=kept
+        author=promise.author,
+        hlc=promise.hlc,
+        goal=promise.goal,
+        task=promise.task,
+        ballot=promise.ballot,
+        approvals=kept,
     )
 
 

@@ -34,8 +34,8 @@ class Checker:
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         """An effect was carried out."""
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
-        """All effects of one input were carried out."""
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
+        """All effects of one input were carried out; *fresh* are the events that it brought."""
 
     def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
         """A scorer has told different votes to different peers."""
@@ -72,7 +72,7 @@ class Convergence(Checker):
         self._digests: dict[bytes, str] = {}
         self._random = random.Random(world.seed)
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         if self._random.random() < 0.01:
             self._compare(world, host)
         if self._random.random() < 0.001:
@@ -134,10 +134,10 @@ class Agreement(Checker):
     def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
         self.exempt.add(vote.event.goal)  # type: ignore[union-attr]
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        touched = _touched(world, effects, _TREE)
+        touched = _touched(fresh, _TREE)
         if isinstance(happened, Started):
             touched = [*machine.plan.goals]
             for key in [key for key in self._seen if key[0] == host.index]:
@@ -170,10 +170,10 @@ class Validity(Checker):
     def __init__(self, world: "World") -> None:
         self._checked: set[tuple[int, int, str]] = set()
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        for goal in _touched(world, effects, _TREE):
+        for goal in _touched(fresh, _TREE):
             plan = machine.plan.goals.get(GoalId(EventId(goal)))
             if plan is None or plan.goal is None:
                 continue
@@ -212,10 +212,18 @@ class Word(Checker):
     def __init__(self, world: "World") -> None:
         self._votes: dict[tuple[PeerId, str, int], tuple[EventId, bool]] = {}
         self._promised: dict[tuple[PeerId, str], int] = {}
-        self._approvals: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}
+        self._approvals: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}  # published
+        self._written: dict[tuple[PeerId, str], set[tuple[int, EventId]]] = {}  # on disk, published or not
 
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
-        if not isinstance(effect, Publish) or host.equivocates:
+        if host.equivocates:
+            return
+        if isinstance(effect, Append) and effect.sync:
+            for envelope in effect.envelopes:
+                event = world.open(envelope, _swarm(host)).event
+                if isinstance(event, Vote) and event.approve:
+                    self._written.setdefault((event.author, event.task), set()).add((event.ballot, event.proposal))
+        if not isinstance(effect, Publish):
             return
         for envelope in effect.envelopes:
             event = world.open(envelope, _swarm(host)).event
@@ -226,7 +234,8 @@ class Word(Checker):
                 self._promised[about] = max(event.ballot, self._promised.get(about, 0))
                 named = {(a.ballot, a.proposal) for a in event.approvals}
                 given = {a for a in self._approvals.get(about, ()) if a[0] < event.ballot}
-                if named != given:
+                written = self._written.get(about, set())
+                if not given <= named <= written:
                     fail(world, "durability", f"host {host.index} promises but conceals or invents approvals")
                 if event.ballot > _BALLOT_CHURN_MAX:
                     fail(world, "progress", f"{event.ballot} ballots on {event.task[:8]} and no end")
@@ -246,6 +255,10 @@ class OneWorker(Checker):
 
     def __init__(self, world: "World") -> None:
         self._begun: dict[str, list[tuple[int, int, str]]] = {}  # task: host, run, claim
+        self._exempt: set[str] = set()  # goals in which an equivocator makes tasks vanish and come back
+
+    def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
+        self._exempt.add(vote.event.goal)  # type: ignore[union-attr]
 
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if not isinstance(effect, Ask) or not isinstance(effect.request, Execute | Compose):
@@ -254,7 +267,7 @@ class OneWorker(Checker):
         subject = host.machine._jobs.running[effect.job].subject
         entry = (host.index, host.run, str(subject.about))
         begun = self._begun.setdefault(subject.task, [])
-        if entry in begun:
+        if entry in begun and subject.goal not in self._exempt:
             fail(world, "one worker", f"host {host.index} does {subject.task[:8]} twice for one claim")
         begun.append(entry)
         if world.weather.faultless and len(begun) > 1:
@@ -264,7 +277,7 @@ class OneWorker(Checker):
         if str(subject.about) not in claims or claims[EventId(str(subject.about))].author != host.peer:
             fail(world, "one worker", f"host {host.index} works without a claim")
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
         slots = host.slots
@@ -286,7 +299,7 @@ class Durability(Checker):
             if isinstance(world.commands.get(effect.token), SetGoal | CancelGoal):
                 self._kept.setdefault(host.peer, set()).add(EventId(effect.value))
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         if not isinstance(happened, Started) or host.rolled_back:
             return
         assert host.machine is not None
@@ -298,6 +311,8 @@ class Durability(Checker):
         for host in core_hosts(world):
             assert host.machine is not None
             for other in core_hosts(world):
+                if other.rolled_back:
+                    continue  # what only a machine had heard that then failed as well, nobody can give back
                 for identifier in sorted(self._kept.get(other.peer, ())):
                     if identifier not in host.machine.events and self._may_be_heard(world, identifier):
                         fail(
@@ -339,11 +354,9 @@ class Containment(Checker):
         elif isinstance(effect, SyncSend) and len(encode(effect.frame)) > limits.FRAME_BYTES_MAX:
             fail(world, "containment", f"host {host.index} sends a frame over the limit")
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        if len(effects) > 200:
-            fail(world, "containment", f"{len(effects)} effects of one input")
         if len(machine._company._sessions.open) > limits.SESSIONS_MAX:
             fail(world, "containment", f"{len(machine._company._sessions.open)} sessions at once")
 
@@ -368,10 +381,10 @@ class Progress(Checker):
     def __init__(self, world: "World") -> None:
         self._ended: dict[tuple[int, int, str], str] = {}
 
-    def on_step(self, world: "World", host: "Host", happened: Input, effects: list[Effect]) -> None:
+    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
         machine = host.machine
         assert machine is not None
-        for goal in _touched(world, effects, (Result, Vote, Proposal, Claim)):
+        for goal in _touched(fresh, (Result, Vote, Proposal, Claim)):
             plan = machine.plan.goals.get(GoalId(EventId(goal)))
             if plan is None or plan.goal is None:
                 continue
@@ -407,7 +420,11 @@ def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
         return False  # it has lived in another year, and nobody else takes what it said then
     if not host.roles and not any(h.roles and h.machine and plan.id in h.machine.events for h in core_hosts(world)):
         return False  # only a silent observer has heard of it
-    able = {h.peer for h in core_hosts(world) if not h.equivocates and "scorer" in h.roles}
+    able = {
+        h.peer
+        for h in core_hosts(world)
+        if "scorer" in h.roles and not h.equivocates and not _spoke_in_another_year(h, world)
+    }
     electorate = plan.electorate
     if not electorate.members:
         return any(h.peer == plan.goal.author for h in core_hosts(world))
@@ -425,22 +442,23 @@ def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
     return True
 
 
+def _spoke_in_another_year(host: "Host", world: "World") -> bool:
+    """Whether others refuse some of what a scorer has said, so that it has to keep a word that they never heard."""
+    assert host.machine is not None
+    return any(o.event.author == host.peer and not sane(o.event.hlc, world) for o in host.machine.events)
+
+
 def _equivocated(plan: GoalPlan) -> bool:
     return any(book.ballots.equivocators() for book in plan.books.values())
 
 
-def _touched(world: "World", effects: list[Effect], kinds: tuple[type, ...]) -> list[str]:
+def _touched(fresh: list[Opened], kinds: tuple[type, ...]) -> list[str]:
     """The goals of which a step took in events of these kinds, in order."""
-    found: dict[str, None] = {}
-    for effect in effects:
-        if isinstance(effect, Append):
-            for envelope in effect.envelopes:
-                opened = world._opened.get(envelope)
-                if opened is None:
-                    opened = world.note(envelope)
-                event = opened.event
-                if isinstance(event, kinds):
-                    found[opened.id if isinstance(event, Goal) else getattr(event, "goal", "")] = None
+    found = {
+        str(opened.id if isinstance(opened.event, Goal) else getattr(opened.event, "goal", "")): None
+        for opened in fresh
+        if isinstance(opened.event, kinds)
+    }
     found.pop("", None)
     return list(found)
 

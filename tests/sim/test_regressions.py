@@ -213,3 +213,15 @@ def test_a_task_that_was_made_by_a_wrong_clock_is_not_claimed_without_end() -> N
         stage.wait(1_000)
         stage.feed(Ticked())
     assert len(said(stage, Claim)) <= 1
+
+
+def test_votes_that_come_at_once_and_void_each_other_do_not_end_the_process() -> None:
+    """Storms: the line about an acceptance that the very next event took back was an assertion, and a peer could trip it."""
+    stage = Stage()
+    events, goal, split = bobs_goal((BOB.peer,))
+    for stamp, approve in ((STAMP + 5, True), (STAMP + 6, False)):
+        vote = Vote(author=BOB.peer, hlc=stamp, goal=goal, task=TaskId(goal), ballot=0, proposal=split, approve=approve)
+        events.append(opened(vote, BOB))
+    member_last = [*events[1:], events[0]]
+    stage.feed(Heard(tuple(event.envelope for event in member_last), BOB.peer))
+    assert stage.machine.plan.goals[goal].tasks[TaskId(goal)].accepted is None

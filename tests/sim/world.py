@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from swarmd.events.codec import decode
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
 from swarmd.events.kinds import Limits, Policy, Vote
 from swarmd.replica import record as record_module
@@ -70,6 +69,9 @@ PATIENCE_MS = 900_000  # within which every goal must end once a quorum is heale
 SWARM = Swarm.of_key(b"a swarm of make-believe machines")
 _EVENTS_MAX = 200_000  # inputs in one run; more is a loop
 
+_EFFECTS_MAX = 200  # of one input
+_WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects that an invariant speaks of
+
 End = tuple[int, int, int]  # host, incarnation, session
 
 
@@ -115,7 +117,7 @@ class World:
     """One run of one scenario under one seed."""
 
     def __init__(self, seed: int, scenario: str, trace: Callable[[str], None] | None = None) -> None:
-        from tests.sim.checkers import checkers
+        from tests.sim.checkers import Checker, checkers
 
         self.seed = seed
         self.scenario = scenario
@@ -155,6 +157,8 @@ class World:
         self.core: set[int] = set(range(len(self.hosts)))  # the peers that heal
         self.known_goals: list[str] = []
         self.checkers = checkers(self)
+        self._effect_checkers = [c for c in self.checkers if type(c).on_effect is not Checker.on_effect]
+        self._step_checkers = [c for c in self.checkers if type(c).on_step is not Checker.on_step]
         self._plan_weather()
 
     # --- running ---------------------------------------------------------------------------------------------------
@@ -207,11 +211,10 @@ class World:
         self._opened[envelope] = opened
         return opened
 
-    def note(self, envelope: Envelope) -> Opened:
-        """An envelope that a machine itself has just sealed."""
-        opened = Opened(envelope.id, decode(envelope.payload), envelope)
-        self._opened[envelope] = opened
-        return opened
+    def _known(self, envelope: Envelope) -> Opened:
+        """An envelope that a machine has taken in, perhaps because it sealed it itself."""
+        opened = self._opened.get(envelope)
+        return opened or self.open(envelope, SWARM)
 
     # --- one machine -----------------------------------------------------------------------------------------------
 
@@ -236,11 +239,15 @@ class World:
             if self.trace is not None:
                 self.trace(f"    {brief(effect)}")
             self._do(host, effect)
-            for checker in self.checkers:
-                checker.on_effect(self, host, effect)
+            if isinstance(effect, _WATCHED):
+                for checker in self._effect_checkers:
+                    checker.on_effect(self, host, effect)
         assert host.run == run
-        for checker in self.checkers:
-            checker.on_step(self, host, happened, effects)
+        if len(effects) > _EFFECTS_MAX:
+            raise Violation(f"containment: {len(effects)} effects of one input")
+        fresh = [self._known(e) for effect in effects if isinstance(effect, Append) for e in effect.envelopes]
+        for checker in self._step_checkers:
+            checker.on_step(self, host, happened, fresh)
 
     def hear(self, host: Host, run: int, happened: Input) -> None:
         """Feed an input that was meant for one process of a machine."""
@@ -508,14 +515,14 @@ class World:
         self.at(self.rng.randint(500, 4_000), self.boot, host)
 
     def restore(self, host: Host) -> None:
-        """The disk of an earlier day comes back, with the same key. Only done while no other machine is down or cut off: what
-        nobody else has heard, nobody can give back."""
-        others = [other for other in self.hosts if other is not host and other.roles]
-        if host.machine is None or self.network.cut or any(o.machine is None for o in others):
+        """The disk of an earlier day comes back, with the same key. Only while all others are up and within reach, and have
+        heard what it will forget: what nobody knows, nobody can give back."""
+        others = [other.machine for other in self.hosts if other is not host and other.roles]
+        if host.machine is None or self.network.cut or not host.disk.backups:
             return
-        kept = set(host.disk.records[: min(host.disk.backups, default=0)])
+        kept = set(host.disk.records[: min(host.disk.backups)])
         own = [e for e in host.disk.records if e not in kept and self.open(e, SWARM).event.author == host.peer]
-        if any(self.open(e, SWARM).id not in o.machine.events for e in own for o in others if o.machine is not None):
+        if any(machine is None or self.open(e, SWARM).id not in machine.events for e in own for machine in others):
             return
         self.crash(host)
         host.disk.restore(self.rng)

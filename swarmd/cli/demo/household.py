@@ -129,6 +129,7 @@ async def started(
     """Start a household and end it afterwards. Its directory is removed, or kept and named if something went wrong."""
     folder = Path(tempfile.mkdtemp(prefix="swarmd-demo-"))
     peers: list[Peer] = []
+    keep = False  # also after an interruption there is nothing to look into
     try:
         write_key(folder / "swarm.key", new_key())
         multicast = loopback_carries_multicast()
@@ -137,16 +138,14 @@ async def started(
             others = [] if multicast else [f"/ip4/127.0.0.1/tcp/{p}" for p in ports[:index]]
             peers.append(_start(folder, resident, ports[index], others, model, multicast=multicast))
         yield Household(folder, peers, by_multicast=multicast)
-    except BaseException as error:
-        await _end(peers)
-        if not isinstance(error, trio.Cancelled | KeyboardInterrupt):
-            say(f"the daemons' logs and journals are kept in {folder}")
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+    except Exception:
+        say(f"the daemons' logs and journals are kept in {folder}")
+        keep = True
         raise
-    else:
+    finally:
         await _end(peers)
-        shutil.rmtree(folder, ignore_errors=True)
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def loopback_carries_multicast() -> bool:

@@ -27,7 +27,6 @@ from swarmd.replica.inputs import (
     CancelGoal,
     Chunk,
     Failed,
-    Heard,
     ListGoals,
     ListPeers,
     LiveHeard,
@@ -460,9 +459,13 @@ def test_a_promise_holds_over_a_power_cut_though_nobody_reminds_of_it() -> None:
     split = next(iter(voter.plan().book(TaskId(goal)).proposals))
     lan.of(chair).die()
     lan.run(60_000, answering=obliging, until=lambda: bool(voter.said(Promise)))
-    assert [(promise.ballot, promise.approvals) for promise in voter.said(Promise) if isinstance(promise, Promise)] == [(1, ())]
+    assert [(promise.ballot, promise.approvals) for promise in voter.said(Promise) if isinstance(promise, Promise)] == [
+        (1, ())
+    ]
     voter.restart(power_cut=True)
-    nomination = sealed(Nomination(author=chair, hlc=at(1_090_000), goal=goal, task=TaskId(goal), ballot=0, proposal=split))
+    nomination = sealed(
+        Nomination(author=chair, hlc=at(1_090_000), goal=goal, task=TaskId(goal), ballot=0, proposal=split)
+    )
     voter.hear(member(chair).envelope, nomination.envelope)
     lan.run(60_000, answering=obliging)
     assert not voter.said(Vote), "it has promised not to vote in ballot 0 any more"

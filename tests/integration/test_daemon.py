@@ -1,0 +1,156 @@
+"""One real daemon and `swarmctl`, as on a person's own machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from swarmd.store.keys import new_key, write_key
+
+PATIENCE_S = 60
+
+CONFIG = """\
+name = "attic"
+swarm_key = "{folder}/swarm.key"
+state_dir = "{folder}/state"
+
+[control]
+socket = "{folder}/control.sock"
+
+[net]
+listen = ["/ip4/127.0.0.1/tcp/0"]
+interfaces = ["127.0.0.1"]
+mdns = false
+
+[model]
+backend = "scripted"
+delay_ms = 50
+
+[timing]
+presence_s = 0.3
+deliberation_s = 2.0
+ballot_s = 1.0
+settle_ms = 100
+"""
+
+
+class Daemon:
+    """`swarmd run` with everything it owns in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "config.toml").write_text(CONFIG.format(folder=folder))
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> "subprocess.Popen[str]":
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "swarmd", "run", "--config", str(self.folder / "config.toml")],
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        return self.process
+
+    def until_ready(self) -> None:
+        assert self.process is not None and self.process.stderr is not None
+        for line in self.process.stderr:
+            if "ready; control socket" in line:
+                return
+        raise AssertionError("the daemon ended before it was ready")
+
+    def ctl(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, "SWARMD_CONTROL_SOCKET": str(self.folder / "control.sock"), "LC_ALL": "C.UTF-8"}
+        return subprocess.run(
+            [sys.executable, "-c", "from swarmd.cli.swarmctl import main; main()", *words],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            assert self.process.stderr is not None
+            self.process.stderr.close()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    write_key(tmp_path / "swarm.key", new_key())
+    running = Daemon(tmp_path)
+    running.start()
+    yield running
+    running.end()
+
+
+def test_a_goal_is_planned_shown_and_reported_through_swarmctl(daemon: Daemon) -> None:
+    daemon.until_ready()
+    ended = daemon.ctl("goal", "Tidy the shed", "--depth", "2", "--wait", "--json")
+    assert ended.returncode == 0, ended.stderr
+    goal = json.loads(ended.stdout)
+    assert goal["status"] == "done"
+    shown = json.loads(daemon.ctl("show", "--json").stdout)
+    assert shown["id"] == goal["goal"]
+    assert shown["done"] == shown["tasks"]
+    assert "Tidy the shed" in daemon.ctl("show", goal["goal"][:8]).stdout
+    assert daemon.ctl("report").stdout.startswith("# Tidy the shed")
+    assert json.loads(daemon.ctl("peers", "--json").stdout) == []
+    status = json.loads(daemon.ctl("status", "--json").stdout)
+    assert status["roles"] == ["decomposer", "scorer", "executor"]
+    assert status["goals"] == 1
+
+
+def test_an_acknowledged_goal_survives_kill_9(daemon: Daemon) -> None:
+    daemon.until_ready()
+    given = daemon.ctl("goal", "Tidy the shed", "--json")
+    assert given.returncode == 0, given.stderr
+    assert daemon.process is not None
+    daemon.process.send_signal(signal.SIGKILL)
+    daemon.end()
+    daemon.start()
+    daemon.until_ready()
+    waited = daemon.ctl("watch", json.loads(given.stdout)["goal"], "--json")
+    assert waited.returncode == 0, waited.stderr
+
+
+def test_sigterm_ends_the_daemon_and_its_socket_within_five_seconds(daemon: Daemon) -> None:
+    daemon.until_ready()
+    assert daemon.process is not None
+    daemon.process.terminate()
+    assert daemon.process.wait(timeout=5) == 0
+    assert not (daemon.folder / "control.sock").exists()
+    refused = daemon.ctl("status")
+    assert refused.returncode == 3
+    assert "swarmd run" in refused.stderr
+
+
+def test_a_second_daemon_on_the_same_state_is_refused_in_words(daemon: Daemon) -> None:
+    daemon.until_ready()
+    second = subprocess.run(
+        [sys.executable, "-m", "swarmd", "run", "--config", str(daemon.folder / "config.toml")],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert second.returncode == 2
+    assert str(daemon.folder / "state") in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_wrong_use_ends_with_status_2_and_names_the_limit(daemon: Daemon) -> None:
+    daemon.until_ready()
+    assert daemon.ctl("goal", "").returncode == 2
+    too_long = daemon.ctl("goal", "x" * 100_000)
+    assert too_long.returncode == 2
+    assert "8,192" in too_long.stderr
+    assert daemon.ctl("show", "ffff").returncode == 2

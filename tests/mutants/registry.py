@@ -220,7 +220,7 @@ def joins_no_ballot_of_others() -> None:
     promise = scorer._promise
 
     def alone(*arguments: object) -> scorer.SayPromise | None:
-        goal, about, book, electorate, the_scene, clock = arguments
+        _, _, book, electorate, the_scene, clock = arguments
         said = promise(*arguments)  # type: ignore[arg-type]
         assert isinstance(book, TaskBook)
         assert isinstance(the_scene, scene.Scene)

@@ -1,5 +1,6 @@
-"""One task before its electorate, without signatures, model or network: scorers speak through a channel that loses, delays and
-reorders, fall silent and come back with what was on their disk. Next to it, a model of the ballot so dumb that it is plainly right.
+"""One task before its electorate, without signatures, model or network: scorers speak through a channel that loses,
+delays and reorders, fall silent and come back with what was on their disk. Next to it, a model of the ballot so dumb
+that it is plainly right.
 """
 
 import hashlib
@@ -33,7 +34,14 @@ class Chamber:
     """*size* scorers, three rival splits that they mark differently, and every event ever said."""
 
     def __init__(
-        self, rng: random.Random, size: int, *, quorum: int = 0, strict: bool = False, mean: float = 0.6, marks_known: float = 1.0
+        self,
+        rng: random.Random,
+        size: int,
+        *,
+        quorum: int = 0,
+        strict: bool = False,
+        mean: float = 0.6,
+        marks_known: float = 1.0,
     ) -> None:
         self.rng = rng
         self.now_ms = 0
@@ -91,7 +99,7 @@ class Chamber:
     def spell(self) -> None:
         """A spell of bad weather: some scorers hear each other more or less, the others nothing; then it shifts.
 
-        It ends in the middle of things, so that a vote is on the air, or on one disk alone, when the next ballot begins.
+        It ends in the middle of things: a vote is on the air, or on one disk alone, when the next ballot begins.
         """
         rng = self.rng
         together = rng.sample(self.scorers, rng.randint(1, len(self.scorers)))

@@ -1,4 +1,5 @@
-"""Two replicas under whatever happens in whatever order: they never contradict each other, and a sync makes them equal."""
+"""Two replicas under whatever happens in whatever order: they never contradict each other, and a sync makes them
+equal."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import swarmd.replica.machine  # noqa: F401 - brings in every module of the core
 from swarmd.events.codec import decode
 from swarmd.events.envelope import Envelope, Opened
-from swarmd.events.kinds import Claim, Event, Nomination, Promise, Result, Score
+from swarmd.events.kinds import Approval, Claim, Event, Nomination, Promise, Result, Score
 from swarmd.gossip import eventset, reconcile
 from swarmd.gossip.frames import Bound
 from swarmd.plan import ballot, claims, task
-from swarmd.plan.ballot import Acceptance, Approval, BallotBook, Electorate, Forced, Free, Recovery
+from swarmd.plan.ballot import Acceptance, BallotBook, Electorate, Forced, Free, Recovery
 from swarmd.plan.plan import GoalPlan, Plan, Shift
 from swarmd.plan.task import Task, TaskBook
 from swarmd.replica.effects import Append, Effect

@@ -185,6 +185,6 @@ class TwoReplicas(RuleBasedStateMachine):
 
 
 def test_any_interleaving_of_inputs_leaves_two_replicas_equal_after_a_sync() -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         TwoReplicas, settings=settings(max_examples=25, stateful_step_count=40, derandomize=True, deadline=None)
     )

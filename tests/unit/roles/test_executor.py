@@ -85,7 +85,7 @@ def test_an_inner_task_is_open_to_be_composed_once_its_parts_are_finished() -> N
     split = Split()
     for index in range(3):
         split.finish(1, index, 200 + index)
-    assert split.open_to(0) == [(split.goal, 1)]
+    assert split.open_to(0) == [(TaskId(split.goal), 1)]
     request = executor.request(split.plan, split.plan.tasks[TaskId(split.goal)])
     assert isinstance(request, Compose)
     assert [(p.title, p.status) for p in request.parts] == [(t, "done") for t in ("flights", "hotels", "dinners")]

@@ -1,57 +1,13 @@
 """Parallel decomposers differ, polish what others wrote, and stop."""
 
-import pytest
-
-from swarmd.events.kinds import Limits, Policy
-from swarmd.plan.plan import GoalPlan, fold
+from swarmd.events.kinds import Policy
 from swarmd.roles import decomposer
-from swarmd.roles.decomposer import Draft, strategy, wanted
-from swarmd.roles.scene import PROPOSERS_MAX, Scene, TaskClock, Timing, children_max, exhausted, fits, nominable, place
+from swarmd.roles.decomposer import Draft, strategy
+from swarmd.roles.scene import PROPOSERS_MAX
 from swarmd.roles.strategies import STRATEGIES
-from swarmd.vocab.ids import EventId, GoalId, TaskId, child_task, rendezvous
-from tests.household import LIMITS, PEERS, POLICY, SWARM, Household, part
-
-TIMING = Timing(deliberation_ms=1_000)
-
-
-class Deliberation:
-    """A goal with an electorate of three, whose splits a test writes and marks."""
-
-    def __init__(self, policy: Policy = POLICY, limits: Limits = LIMITS) -> None:
-        self.home = Household()
-        self.goal: GoalId = self.home.goal(PEERS[0], PEERS[:3], policy=policy, limits=limits)
-        self.clock = TaskClock(0, 0.5)
-
-    @property
-    def plan(self) -> GoalPlan:
-        return fold(self.home.said, SWARM).goals[self.goal]
-
-    def scene(self, me: int = 0, live: int = 3, mono_ms: int = 0) -> Scene:
-        peers = list(PEERS[:live])
-        clocks = {TaskId(self.goal): self.clock}
-        return Scene(PEERS[me], mono_ms, TIMING, {"decomposer": peers, "scorer": peers}, clocks)
-
-    def propose(self, author: int, ms: int = 10, refines: EventId | None = None, count: int = 2) -> EventId:
-        self.clock.proposed_ms = self.clock.proposed_ms or 0
-        parts = [part(f"{author} {ms} {number}") for number in range(count)]
-        return self.home.proposal(PEERS[author], self.goal, self.goal, ms, *parts, refines=refines)
-
-    def mark(self, proposal: EventId, *marks: float) -> None:
-        for scorer, mark in enumerate(marks):
-            self.home.score(PEERS[scorer], self.goal, self.goal, proposal, 20, mark)
-
-    def wanted(self, me: int = 0, live: int = 3, mono_ms: int = 0) -> Draft | None:
-        plan = self.plan
-        return wanted(plan, plan.tasks[TaskId(self.goal)], self.scene(me, live, mono_ms))
-
-    def nominable(self, mono_ms: int = 0) -> EventId | None:
-        plan = self.plan
-        return nominable(plan, plan.tasks[TaskId(self.goal)], self.scene(mono_ms=mono_ms))
-
-    def exhausted(self, mono_ms: int = 0) -> bool:
-        plan = self.plan
-        return exhausted(plan, plan.tasks[TaskId(self.goal)], self.scene(mono_ms=mono_ms))
-
+from swarmd.vocab.ids import TaskId, rendezvous
+from tests.household import PEERS
+from tests.unit.roles.deliberation import Deliberation
 
 # --- drafts --------------------------------------------------------------------------------------------------------
 
@@ -143,63 +99,3 @@ def test_a_polisher_is_given_the_split_and_what_was_said_of_it() -> None:
     request = decomposer.request(plan, plan.tasks[TaskId(talk.goal)], Draft("by time", split))
     assert request.previous == plan.book(TaskId(talk.goal)).proposals[split].subgoals
     assert request.strategy == "by time"
-
-
-# --- what may be nominated -----------------------------------------------------------------------------------------
-
-
-def test_nominable_is_the_best_mean_at_or_over_the_threshold() -> None:
-    talk = Deliberation()
-    talk.mark(talk.propose(0), 0.7, 0.7, 0.7)
-    best = talk.propose(1)
-    talk.mark(best, 0.8, 0.8, 0.8)
-    assert talk.nominable() == best
-
-
-def test_nothing_below_the_threshold_is_nominable_until_polishing_is_exhausted() -> None:
-    talk = Deliberation()
-    split = talk.propose(0)
-    talk.mark(split, 0.2, 0.2, 0.2)
-    assert talk.nominable() is None
-    assert not talk.exhausted(2_999)
-    assert talk.nominable(3_000) == split, "three windows of deliberation, for two generations"
-
-
-def test_nothing_below_the_threshold_is_nominable_in_a_strict_goal() -> None:
-    talk = Deliberation(Policy(polish=0, strict=True))
-    talk.mark(talk.propose(0), 0.2, 0.2, 0.2)
-    assert talk.nominable(10_000) is None
-
-
-def test_marks_of_who_is_not_of_the_electorate_do_not_count() -> None:
-    talk = Deliberation()
-    split = talk.propose(0)
-    for outsider in (4, 5):
-        talk.home.score(PEERS[outsider], talk.goal, talk.goal, split, 20, 1.0)
-    assert talk.nominable() is None
-    talk.mark(split, 0.7)
-    assert talk.plan.book(TaskId(talk.goal)).mean(split, PEERS[:3]) == pytest.approx(0.7)
-
-
-def test_a_split_that_breaks_the_goals_limits_is_not_nominable() -> None:
-    talk = Deliberation(limits=Limits(children=3))
-    for count, fitting in ((0, True), (1, False), (2, True), (3, True), (4, False)):
-        split = talk.propose(0, ms=30 + count, count=count)
-        plan = talk.plan
-        root = plan.tasks[TaskId(talk.goal)]
-        assert fits(plan, root, plan.book(root.id).proposals[split]) == fitting
-    assert children_max(talk.plan, root) == 3
-
-
-# --- places --------------------------------------------------------------------------------------------------------
-
-
-def test_a_place_says_where_in_the_goal_the_work_lies() -> None:
-    home = Household()
-    goal = home.goal(PEERS[0], PEERS[:1])
-    outer = home.accept(goal, goal, PEERS[:1], 100, part("flights", leaf=False), part("hotels"))
-    inner = home.accept(goal, child_task(outer, 0), PEERS[:1], 200, part("out"), part("back"))
-    plan = fold(home.said, SWARM).goals[goal]
-    assert place(plan, plan.tasks[TaskId(goal)]).is_root
-    leaf = place(plan, plan.tasks[child_task(inner, 1)])
-    assert (leaf.goal, leaf.path, leaf.title, leaf.siblings) == ("Japan trip", ("flights",), "back", ("out",))

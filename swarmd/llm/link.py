@@ -4,6 +4,7 @@ The worker is started by the first job and again after it has died. A job that i
 a worker that does not obey is killed.
 """
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Callable
@@ -105,11 +106,13 @@ class Link:
         process = self._process
         assert process is not None
         assert process.stdin is not None
-        try:
-            await process.stdin.send_all(json.dumps(message).encode() + b"\n")
-        except trio.BrokenResourceError as error:
-            await self.close()
-            raise RemoteFault("the worker of the embedded model died") from error
+        # shielded: half a line, or a job of which nobody knows whether it was sent, would cost the worker
+        with trio.move_on_after(self._obey_s, shield=True):
+            with contextlib.suppress(trio.BrokenResourceError):
+                await process.stdin.send_all(json.dumps(message).encode() + b"\n")
+                return
+        await self.close()
+        raise RemoteFault("the worker of the embedded model died or does not listen")
 
     async def _receive(self) -> Json:
         process = self._process

@@ -27,6 +27,7 @@ _RELEVANT_ENOUGH = 2.5  # beyond that a part only says the goal again
 _NEW_WORDS_MIN = 2  # of a part: with fewer it says no more than the goal
 _COPY = 0.6  # a part this like an example's is a copy
 _UNCLEAR = re.compile(r"[<>{}()\[\]|=#*_\\@\"“”!?]|https?:|\bI\b|\bI['’]|\bmy\b")
+_TEXT_CHARACTERS_MIN = 60  # of a leaf's text; less is half a sentence
 _NULL_GOAL = "Do something"
 
 
@@ -127,15 +128,16 @@ def task_prompt(place: Place, inputs: Sequence[Part]) -> str:
 
 
 def finished(text: str) -> str:
-    """*text* up to the end of its last whole sentence, in one paragraph."""
+    """*text* up to the end of its last whole sentence, in one paragraph; empty if there is none. The full stop of a
+    list's number ends no sentence, so "here is a guide: 1. First" is not one."""
     text = clean(text, limits.RESULT_BYTES_MAX)
-    ends = [match.end() for match in re.finditer(r"[.!?](?=\s|$)", text)]
-    return text[: ends[-1]] if ends else text
+    ends = [match.end() for match in re.finditer(r"(?<![\s\d]\d)(?<!\s\d\d)[.!?](?=\s|$)", text)]
+    return text[: ends[-1]] if ends else ""
 
 
 def is_degenerate(text: str) -> bool:
     """Whether a leaf's text is not worth keeping."""
-    return len(text.split()) < 12 or is_looping(text)
+    return len(text) < _TEXT_CHARACTERS_MIN or is_looping(text)
 
 
 def first_sentence(text: str, bytes_max: int) -> str:

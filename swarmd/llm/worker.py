@@ -91,22 +91,17 @@ class Model:
         prompts = list(dict.fromkeys(prompt for prompt, _ in job["pairs"]))
         width = max(1, PARALLEL // len(prompts))  # slots for each prompt
 
+        began = {prompt: self._tokens(prompt) for prompt in prompts}
+
         def one(at: int) -> float:
-            if is_cancelled():
-                raise _Cancelled
             prompt, text = job["pairs"][at]
             ids = self._tokens(text)[: job["scored"]]
-            if not ids:
-                return 0.0
-            # by token id: a string grammar would count other ways to spell the text as well
-            body = {
-                "prompt": prompt,
-                "max_tokens": len(ids),
-                "n_probs": 1,
-                "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in ids),
-                "id_slot": _SCORE_SLOT + (prompts.index(prompt) * width + at % width) % PARALLEL,
-            }
-            return _mean(token["logprob"] for token in self._complete(body)["choices"][0]["logprobs"]["content"])
+            slot = _SCORE_SLOT + (prompts.index(prompt) * width + at % width) % PARALLEL
+            return _mean(
+                logprob
+                for n, token in enumerate(ids)
+                for logprob in self._logprob(began[prompt] + ids[:n], token, slot, is_cancelled)
+            )
 
         # neighbours go to different slots, so that they are decoded together
         half = (len(job["pairs"]) + 1) // 2
@@ -122,7 +117,10 @@ class Model:
                 raise _Cancelled
             body = {"prompt": job["prompts"][at], "max_tokens": 1, "n_probs": _ODDS_TOP}
             answer = self._complete(body | {"id_slot": _SCORE_SLOT + at % PARALLEL})
-            likely = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            told = _told(answer)
+            if not told:
+                return 0.0
+            likely = told[0]["top_logprobs"]
             least = min(token["logprob"] for token in likely)
 
             def chance(words: list[str]) -> float:
@@ -144,6 +142,15 @@ class Model:
 
         self._stream(_sampling(job) | {"stop": job["stop"], "id_slot": _WRITE_SLOT}, take, is_cancelled)
         return {"tokens": tokens}
+
+    def _logprob(self, prompt: list[int], token: int, slot: int, is_cancelled: Callable[[], bool]) -> list[float]:
+        """Of *token* after *prompt*: one log probability, or none if the token is half a character, of which llama.cpp
+        says nothing. A bias forces the token out; the log probability is that before the bias. By token ids, since a
+        text has several spellings in tokens."""
+        if is_cancelled():
+            raise _Cancelled
+        body = {"prompt": prompt, "max_tokens": 1, "n_probs": 1, "logit_bias": [[token, 1_000]], "id_slot": slot}
+        return [told["logprob"] for told in _told(self._complete(body))]
 
     def _complete(self, body: Json) -> Json:
         answer: Json = self._server.handle_completions(body | {"temperature": 0, "cache_prompt": True})
@@ -200,19 +207,27 @@ def _sampling(job: Json) -> Json:
     }
 
 
+def _told(answer: Json) -> list[Json]:
+    """What is said of each token; nothing where the text so far ends in half a character."""
+    told: list[Json] = (answer["choices"][0].get("logprobs") or {}).get("content") or []
+    return told
+
+
 def _mean(values: Iterable[float]) -> float:
     held = list(values)
     return sum(held) / len(held) if held else 0.0
 
 
 def _read(source: TextIO, jobs: "queue.Queue[Json]", cancelled: set[int]) -> None:
-    for line in source:
-        message = json.loads(line)
-        if "cancel" in message:
-            cancelled.add(message["cancel"])
-        else:
-            jobs.put_nowait(message)
-    os._exit(0)  # the parent is gone; an orderly exit would abort inside llama.cpp
+    try:
+        for line in source:
+            message = json.loads(line)
+            if "cancel" in message:
+                cancelled.add(message["cancel"])
+            else:
+                jobs.put_nowait(message)
+    finally:
+        os._exit(0)  # the parent is gone or speaks nonsense; an orderly exit would abort inside llama.cpp
 
 
 def main() -> None:

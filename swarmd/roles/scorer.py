@@ -56,8 +56,8 @@ def unscored(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
 
 
 def overdue(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
-    """Splits on which a ballot waits for this scorer's mark alone: it has stalled, or others are leaving it already, and
-    the model has not spoken."""
+    """Splits on which a ballot waits for this scorer's mark alone: it has stalled, or others are leaving it already,
+    and the model has not spoken."""
     book, clock, electorate = goal.book(task.id), scene.clocks[task.id], goal.electorate
     ballots = book.ballots
     stalled = clock.ballot_ms is not None and scene.mono_ms >= _stalls_at(clock, scene)

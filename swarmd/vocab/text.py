@@ -21,7 +21,7 @@ def clean(text: str, bytes_max: int, *, lines: bool = False) -> str:
     With *lines*, line breaks and tabs stay; otherwise all white space becomes single spaces. Lone surrogates become
     U+FFFD. Idempotent.
     """
-    if text.isascii() and text.isprintable():  # nothing to clean but spaces; most text, and the machine reads a lot of it
+    if text.isascii() and text.isprintable():  # most text, and a busy peer reads a lot of it
         return cut(text.strip() if lines else " ".join(text.split()), bytes_max).rstrip()
     text = _SURROGATE.sub("\ufffd", text)
     text = _ESCAPE.sub("", text).translate(_BIDI)

@@ -16,8 +16,8 @@ _REFUSALS = {
 
 
 class FakeOllama:
-    """*models*: name to parameter size. *replies*: what each chat request in turn does (the last one is repeated), or how
-    to reply to a request. A reply is a text to stream, or one of the names of faults in `_chat`."""
+    """*models*: name to parameter size. *replies*: what each chat request in turn does (the last one is repeated), or
+    how to reply to a request. A reply is a text to stream, or one of the names of faults in `_chat`."""
 
     def __init__(
         self,

@@ -170,8 +170,9 @@ class EmbeddedLlm:
         )
         is_root = request.place.is_root
         leaves = [value >= (_LEAF_AT_ROOT if is_root else _LEAF_BELOW) for value in odds]
-        if is_root and all(leaves):
-            leaves[odds.index(min(odds))] = False
+        if is_root:  # of a goal's own parts half deserve a closer look, whatever a tiny model thinks of them
+            for index in sorted(range(len(parts)), key=odds.__getitem__)[: len(parts) // 2]:
+                leaves[index] = False
         return leaves
 
     async def _judge(self, request: Judge) -> Judgement:

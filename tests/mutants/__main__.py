@@ -30,6 +30,12 @@ def main() -> int:
         print("\n".join(f"{mutant.name:48} {mutant.says}" for mutant in chosen))
         return 0
     simulates = has_simulator() and arguments.seeds > 0
+    if not arguments.no_tests and (broken := by_tests("").by):
+        print(f"the tests fail without any mutant: {broken}")
+        return 1
+    if simulates and (broken := by_simulator("", arguments.seeds).by):
+        print(f"the simulator finds a violation without any mutant: {broken}")
+        return 1
     survivors = []
     print("mutant | property tests | simulator")
     for mutant in chosen:

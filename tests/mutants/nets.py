@@ -1,4 +1,4 @@
-"""The two nets that every mutant must be caught in, each in a process of its own: the tests of the core, and the simulator."""
+"""The two nets that every mutant must be caught in, each in a process of its own: tests of the core, and simulator."""
 
 import os
 import subprocess

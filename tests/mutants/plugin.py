@@ -1,4 +1,4 @@
-"""A pytest plugin (`-p tests.mutants.plugin`) that installs the mutant named in SWARMD_MUTANT before any test is imported."""
+"""A pytest plugin (`-p tests.mutants.plugin`): installs the mutant named in SWARMD_MUTANT before tests are imported."""
 
 import os
 

@@ -22,6 +22,7 @@ def _lines(status: StatusView) -> Iterator[str]:
         "jobs_running": ("Requests that the model works on.", status.running),
         "slots": ("Requests that the model can work on at once.", status.slots),
         "caught_up": ("1 once this peer knows what was said while it was away.", int(status.caught_up)),
+        "read_only": ("1 while this peer only observes because its disk takes nothing.", int(bool(status.trouble))),
         "clock_offset_seconds": ("What must be added to this clock for the swarm's.", status.clock_offset_ms / 1_000),
         "uptime_seconds": ("Since the daemon's start.", status.uptime_ms / 1_000),
     }

@@ -22,7 +22,7 @@ _PRIORITIES = {logging.CRITICAL: 2, logging.ERROR: 3, logging.WARNING: 4, loggin
 _NOTICE = 5
 _NOTABLE = frozenset({"goal", "cancel", "amend", "ended"})  # what a person wanted, and what became of it
 _FIELDS = ("goal", "task", "peer", "kind")  # of a record; the journal knows them as SWARMD_GOAL and so on
-_WARNING_KINDS = frozenset({"equivocation", "refused"})
+_WARNING_KINDS = frozenset({"equivocation", "refused", "disk"})
 _COLOURS = {3: "31", 4: "33", _NOTICE: "1"}  # SGR of ECMA-48: red, yellow, bold
 
 # A plan in full swing tells tens of lines a second at most; without one, at most 200 lines an hour are said: these two

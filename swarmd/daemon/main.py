@@ -1,5 +1,6 @@
 """Builds everything once, from one configuration."""
 
+import errno
 import functools
 import logging
 import random
@@ -15,28 +16,35 @@ from swarmd.config import Config
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
-from swarmd.events.envelope import Swarm
+from swarmd.events.envelope import Identity, Swarm
 from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
 from swarmd.replica.machine import Machine
 from swarmd.roles.scene import Timing
-from swarmd.store.journal import Journal
 from swarmd.store.keys import identity, read_key
+from swarmd.store.patient import PatientJournal
+from swarmd.vocab.faults import LocalMistake
 from swarmd.vocab.ids import short
 
 _log = logging.getLogger("swarmd.daemon")
+
+# full, read-only, over quota or failing: it may be well again, and until then there is something to see
+_BEARABLE = frozenset({errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def run(config: Config) -> None:
     """Be a peer until a signal comes. Raises LocalMistake for what a person must put right first."""
     state = Path(config.state_dir)
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
     swarm = Swarm.of_key(read_key(Path(config.swarm_key)))
-    me = identity(state / "identity.key")
-    store = Journal(state / "journal.db")
+    try:
+        me, roles = identity(state / "identity.key"), _roles(config)
+    except OSError as error:
+        _bear(error, state)
+        _log.error("%s keeps no identity (%s): observing until a restart that finds room", state, error.strerror)
+        me, roles = Identity(secrets.token_bytes(32)), ()
+    store = PatientJournal(state / "journal.db", lambda error: _bear(error, state))
     rng = random.Random(secrets.randbits(64))
-    roles = _roles(config)
     _log.info("swarmd %s: %s (%s), %s", __version__, config.name, short(me.peer), ", ".join(roles) or "observer")
     notifier = sdnotify.SystemdNotifier()
     try:
@@ -74,6 +82,15 @@ def run(config: Config) -> None:
         trio.run(lambda: live(loop, socket=Path(config.control.socket), mode=config.control.mode, notifier=notifier))
     finally:
         store.close()
+
+
+def _bear(error: OSError, state: Path) -> None:
+    """Raises LocalMistake for what no waiting will cure."""
+    if error.errno not in _BEARABLE:
+        raise LocalMistake(
+            f"cannot keep anything in {state}: {error.strerror}\n"
+            "Let the daemon's user own that directory, or name another one as state_dir."
+        ) from error
 
 
 def host_name() -> str:

@@ -173,7 +173,7 @@ class TaskPage(Struct, frozen=True, kw_only=True):
 
 ChangeKind: TypeAlias = Literal[
     "goal", "proposal", "score", "promise", "nomination", "vote", "accepted", "claim", "takeover", "live", "result",
-    "ended", "cancel", "amend", "member", "joined", "left", "equivocation", "backend", "sync", "refused",
+    "ended", "cancel", "amend", "member", "joined", "left", "equivocation", "backend", "disk", "sync", "refused",
 ]  # fmt: skip
 
 

@@ -105,6 +105,8 @@ class Desk:
         return plan.id
 
     def _must_speak(self) -> None:
+        if self._me.mute:
+            raise LocalMistake(f"this peer only observes for now: {self._me.mute}")
         if self._me.silent:
             raise LocalMistake("this peer only observes and says nothing; give the command on a peer that has a role")
 
@@ -243,6 +245,7 @@ class Desk:
             slots=me.slots,
             running=len(self._jobs.running),
             caught_up=self._company.caught_up,
+            trouble=me.mute,
             peers_connected=len(record.roster.connected),
             peers_alive=len(record.roster.alive(turn.mono_ms)),
             goals_open=len(record.plan.open_goals()),

@@ -110,6 +110,12 @@ class BackendChanged(Struct, frozen=True):
     backend: Backend | None
 
 
+class DiskChanged(Struct, frozen=True):
+    """The disk takes no events any more, with the *trouble* in words; without, it holds everything again."""
+
+    trouble: str
+
+
 class Ticked(Struct, frozen=True):
     """The time of the last `Arm` has come."""
 
@@ -193,6 +199,7 @@ Input: TypeAlias = (
     | Chunk
     | Failed
     | BackendChanged
+    | DiskChanged
     | Ticked
     | Commanded
 )

@@ -21,6 +21,7 @@ from swarmd.replica.inputs import (
     Commanded,
     Connected,
     Disconnected,
+    DiskChanged,
     Failed,
     Heard,
     Input,
@@ -99,7 +100,7 @@ class Machine:
 
     @property
     def silent(self) -> bool:
-        """Whether this is a pure observer."""
+        """Whether this is an observer."""
         return self.me.silent
 
     @property
@@ -150,6 +151,8 @@ class Machine:
                     self._fell_through(turn, job.subject, happened.reason, happened.retry_ms)
             case BackendChanged():
                 self._change_backend(turn, happened.backend)
+            case DiskChanged():
+                self._change_disk(turn, happened.trouble)
             case Commanded():
                 self._command(turn, happened)
             case Started():
@@ -240,3 +243,13 @@ class Machine:
             for job in self._jobs.drop_all(turn):
                 if job.subject.kind == "work":
                     self._labour.give_up(turn, job.subject, "the model went away")
+
+    def _change_disk(self, turn: Turn, trouble: str) -> None:
+        """Fall silent, since what is said must be on disk first; or speak again. What runs is nobody's any more."""
+        if trouble and not self.me.mute:
+            self._jobs.drop_all(turn)
+            self._record.tell(turn, "disk", f"{self.me.name} only observes for now: {trouble}")
+        elif self.me.mute and not trouble:
+            self._record.tell(turn, "disk", f"the disk is well again: {self.me.name} takes part")
+            self._company.announce_within(turn, 0)
+        self.me.mute = trouble

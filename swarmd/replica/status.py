@@ -22,7 +22,8 @@ class PeerView(Struct, frozen=True, kw_only=True):
 
 class StatusView(Struct, frozen=True, kw_only=True):
     """How this peer does. *published*: events, presences and live chunks that it has sent since its start.
-    *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan."""
+    *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan. *trouble*: why this peer
+    only observes for now, or empty."""
 
     id: str
     name: str
@@ -46,3 +47,4 @@ class StatusView(Struct, frozen=True, kw_only=True):
     refused: dict[str, int]
     clock_offset_ms: int
     uptime_ms: int
+    trouble: str = ""

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from swarmd.events.envelope import Envelope
@@ -39,6 +39,8 @@ INSERT INTO event (id, payload, signature) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, signature = excluded.signature
 WHERE payload <> excluded.payload OR signature <> excluded.signature
 """
+
+_ALL = "SELECT id, payload, signature FROM event ORDER BY place"
 
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _ERRNO = {
@@ -119,9 +121,7 @@ class Journal:
                 self._lock = -1
 
     def _rows(self) -> Iterator[Envelope]:
-        for identifier, payload, signature in self._db.execute(
-            "SELECT id, payload, signature FROM event ORDER BY place"
-        ):
+        for identifier, payload, signature in self._db.execute(_ALL):
             if identifier.hex() == event_id(payload):
                 yield Envelope(payload, signature)
             else:
@@ -150,6 +150,15 @@ class Journal:
                 elif self._db.in_transaction:
                     self._db.rollback()
                 raise
+
+
+def read_as_it_lies(path: Path) -> tuple[Envelope, ...]:
+    """What the database in *path* holds, without writing or locking anything: for a disk that cannot be written.
+
+    What is only in its log is left out. Raises sqlite3.Error if it cannot be read.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        return tuple(Envelope(payload, signature) for _, payload, signature in db.execute(_ALL))
 
 
 def _connect(path: Path) -> sqlite3.Connection:

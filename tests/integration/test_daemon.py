@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -154,3 +155,23 @@ def test_wrong_use_ends_with_status_2_and_names_the_limit(daemon: Daemon) -> Non
     assert too_long.returncode == 2
     assert "8,192" in too_long.stderr
     assert daemon.ctl("show", "ffff").returncode == 2
+
+
+def test_a_daemon_without_room_on_its_disk_starts_and_says_so_and_later_takes_part(daemon: Daemon) -> None:
+    daemon.until_ready()
+    daemon.end()
+    limit = resource.prlimit(0, resource.RLIMIT_FSIZE)
+    running = daemon.start()
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (2_000, limit[1]))  # no page of the journal fits any more
+    daemon.until_ready()
+    for _ in range(2):  # the first one finds out
+        refused = daemon.ctl("goal", "Tidy the shed")
+        assert refused.returncode == 2
+        assert "the disk takes nothing" in refused.stderr
+    assert json.loads(daemon.ctl("status", "--json").stdout)["trouble"]
+    assert running.poll() is None
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, limit)
+    for _ in range(PATIENCE_S):
+        if not json.loads(daemon.ctl("status", "--json").stdout)["trouble"]:
+            break
+    assert daemon.ctl("goal", "Tidy the shed", "--depth", "1", "--wait").returncode == 0

@@ -1,5 +1,6 @@
 """The loop on virtual time, with in-memory ports: what comes out, in which order; never how tasks were scheduled."""
 
+import errno
 import io
 import logging
 import random
@@ -52,12 +53,15 @@ class VirtualClock:
 class MemoryStore:
     kept: list[Envelope] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    full: bool = False
 
     def load(self) -> tuple[Envelope, ...]:
         return tuple(self.kept)
 
     def append(self, envelopes: Sequence[Envelope], *, sync: bool) -> None:
-        self.kept += envelopes
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.kept += [envelope for envelope in envelopes if envelope not in self.kept]
         self.log += [f"append {envelope.id}" for envelope in envelopes]
 
     def close(self) -> None:
@@ -388,3 +392,63 @@ def test_an_idle_hour_among_flapping_and_hostile_peers_is_told_in_few_lines() ->
         log.removeHandler(scribe)
         log.setLevel(logging.NOTSET)
     assert 20 < len(stream.getvalue().splitlines()) <= 200
+
+
+def test_a_full_disk_makes_an_observer_that_says_why_and_speaks_again_when_there_is_room() -> None:
+    home = house()
+
+    async def status(home: House) -> StatusView:
+        found = await home.loop.command(ShowStatus())
+        assert isinstance(found, StatusView)
+        return found
+
+    async def journey(home: House) -> None:
+        await trio.sleep(20)
+        goal = str(await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=2))))
+        await trio.sleep(1)
+        home.store.full = True
+        with trio.fail_after(120):
+            while not (await status(home)).trouble:
+                await trio.sleep(1)
+        published, announced = len(home.net.log), len(home.net.presences)
+        with pytest.raises(LocalMistake, match="No space left on device"):
+            await home.loop.command(SetGoal(text="Another trip"))
+        view = await home.loop.command(ShowGoal(goal=goal))
+        assert isinstance(view, GoalView) and view.text == "Plan a trip"
+        await trio.sleep(300)
+        assert (len(home.net.log), len(home.net.presences)) == (published, announced)
+        assert (await status(home)).roles == ("observer",)
+        home.store.full = False
+        assert (await ended(home, goal)).status == "done"
+        assert (await status(home)).trouble == ""
+        assert {opened.id for opened in home.loop._machine.events} == {envelope.id for envelope in home.store.kept}
+
+    live_for(home, journey)
+
+
+def test_a_disk_that_is_full_from_the_start_does_not_keep_the_daemon_from_starting() -> None:
+    home = house()
+    home.store.full = True
+
+    async def journey(home: House) -> None:
+        with pytest.raises(LocalMistake, match="No space left on device"):
+            await home.loop.command(SetGoal(text="Plan a trip"))
+        home.store.full = False
+        await trio.sleep(10)
+        goal = await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=1)))
+        assert (await ended(home, str(goal))).status == "done"
+
+    live_for(home, journey)
+
+
+def test_a_goal_that_the_disk_refuses_is_not_acknowledged() -> None:
+    home = house()
+
+    async def journey(home: House) -> None:
+        await trio.sleep(20)
+        home.store.full = True
+        with pytest.raises(LocalMistake, match="not safe"):
+            await home.loop.command(SetGoal(text="Plan a trip"))
+        assert not [line for line in home.net.log if line.startswith("publish")]
+
+    live_for(home, journey)

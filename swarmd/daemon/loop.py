@@ -85,6 +85,7 @@ class Loop:
         self._tokens = itertools.count(1)
         self._watchers: set[trio.MemorySendChannel[Change]] = set()
         self._lost: set[trio.MemorySendChannel[Change]] = set()
+        self._look = trio.Event()  # that the model is to be chosen anew
         self._trouble = ""  # of the disk, in words
         self._disk_wait_s = _DISK_AGAIN_S
         self._disk_at = 0.0  # when it is tried again, on trio's clock
@@ -100,7 +101,7 @@ class Loop:
             await self._handle(Started(envelopes), nursery)
             await nursery.start(self._net.run, self._inbox.deliver)
             if self._choose is not None:
-                nursery.start_soon(self._watch_model, self._choose)
+                nursery.start_soon(self._watch_model)
             task_status.started()
             while not self._stopping:
                 self._beat()
@@ -114,6 +115,12 @@ class Loop:
         self._stopped.set()
         for token in list(self._replies):
             self._answer(token, LocalMistake("the daemon is stopping; try again when it is back"))
+
+    def choose_by(self, choose: Callable[[], Awaitable[Llm]]) -> None:
+        """Look for a model in another way from now on. What the present one is doing begins again with the next."""
+        if self._choose is not None:
+            self._choose = choose
+            self._look.set()
 
     def stop(self) -> None:
         """Say goodbye, hand back claims, and end `run`."""
@@ -257,26 +264,35 @@ class Loop:
         finally:
             del self._jobs[job]
 
-    async def _watch_model(self, choose: Callable[[], Awaitable[Llm]]) -> None:
+    async def _watch_model(self) -> None:
         """Find a model, see that it stays, and find another one when it goes."""
         said = ""
         try:
             while True:
+                assert self._choose is not None
                 try:
-                    self._llm = self._llm or await choose()
+                    self._llm = self._llm or await self._choose()
                     self._inbox.deliver(BackendChanged(await self._llm.probe()))
                     said = ""
-                    await trio.sleep(_PROBE_S)
+                    await self._rest(_PROBE_S)
                 except (RemoteFault, LocalMistake) as fault:
                     if str(fault) != said:
                         _log.warning("no model: %s", fault)
                         said = str(fault)
                     self._inbox.deliver(BackendChanged(None))
                     await self._let_go()
-                    await trio.sleep(_PROBE_AGAIN_S)
+                    await self._rest(_PROBE_AGAIN_S)
         finally:
             with trio.CancelScope(shield=True):
                 await self._let_go()
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for the next probe; if the model is to be chosen anew, let go of this one and wait no longer."""
+        with trio.move_on_after(seconds):
+            await self._look.wait()
+            self._look = trio.Event()
+            self._inbox.deliver(BackendChanged(None))
+            await self._let_go()
 
     async def _let_go(self) -> None:
         llm, self._llm = self._llm, None

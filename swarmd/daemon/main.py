@@ -6,13 +6,15 @@ import logging
 import random
 import secrets
 import socket as sockets
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import sdnotify
 import trio
+from msgspec.structs import replace
 
 from swarmd import __version__
-from swarmd.config import Config
+from swarmd.config import Config, Model, changed
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
@@ -20,6 +22,7 @@ from swarmd.events.envelope import Identity, Swarm
 from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
+from swarmd.ports import Llm
 from swarmd.replica.machine import Machine
 from swarmd.roles.scene import Timing
 from swarmd.store.keys import identity, read_key
@@ -33,8 +36,12 @@ _log = logging.getLogger("swarmd.daemon")
 _BEARABLE = frozenset({errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
-def run(config: Config) -> None:
-    """Be a peer until a signal comes. Raises LocalMistake for what a person must put right first."""
+def run(read: Callable[[], Config]) -> None:
+    """Be a peer until a signal comes. *read*: the configuration, now and again at every SIGHUP.
+
+    Raises LocalMistake for what a person must put right first.
+    """
+    config = read()
     state = Path(config.state_dir)
     swarm = Swarm.of_key(read_key(Path(config.swarm_key)))
     try:
@@ -62,26 +69,61 @@ def run(config: Config) -> None:
             silent=machine.silent,
             rng=rng,
         )
-        model = config.model
-        find = functools.partial(
-            choose,
-            model.backend,
-            host=model.host,
-            model=model.name or None,
-            threads=model.threads or None,
-            delay_ms=model.delay_ms,
-        )
         loop = Loop(
             machine,
             store=store,
             net=net,
-            choose=None if machine.silent else find,
+            choose=None if machine.silent else _finder(config.model),
             clock=SystemClock(),
             beat=lambda: notifier.notify("WATCHDOG=1"),
         )
-        trio.run(lambda: live(loop, socket=Path(config.control.socket), mode=config.control.mode, notifier=notifier))
+        socket = Path(config.control.socket)
+        reload = Reload(read, config, loop, net)
+        trio.run(lambda: live(loop, socket=socket, mode=config.control.mode, notifier=notifier, reload=reload))
     finally:
         store.close()
+
+
+class Reload:
+    """Takes over what can change while the daemon lives, and says of the rest that it cannot: called at SIGHUP."""
+
+    def __init__(self, read: Callable[[], Config], config: Config, loop: Loop, net: Libp2pNet) -> None:
+        self._read = read
+        self._config = config
+        self._loop = loop
+        self._net = net
+
+    def __call__(self) -> None:
+        """Read the configuration again. A wrong one changes nothing."""
+        try:
+            config = self._read()
+        except LocalMistake as mistake:
+            _log.error("the configuration stays as it was: %s", mistake)
+            return
+        keys = [key for key, _ in changed(config, self._config)]
+        if any(key.startswith("model.") for key in keys):
+            self._loop.choose_by(_finder(config.model))
+        new_peers = sorted(set(config.net.peers) - set(self._config.net.peers))
+        self._net.also(new_peers)
+        gone = set(self._config.net.peers) - set(config.net.peers)
+        now = [key for key in keys if key.startswith("model.") or (key == "net.peers" and new_peers)]
+        later = [key for key in keys if key not in now or (key == "net.peers" and gone)]
+        _log.info("configuration read again; changed now: %s", ", ".join(now) or "nothing")
+        if later:
+            _log.warning("these need `systemctl restart swarmd`: %s", ", ".join(later))
+        taken = replace(self._config.net, peers=config.net.peers)
+        self._config = replace(self._config, model=config.model, net=taken)
+
+
+def _finder(model: Model) -> Callable[[], Awaitable[Llm]]:
+    return functools.partial(
+        choose,
+        model.backend,
+        host=model.host,
+        model=model.name or None,
+        threads=model.threads or None,
+        delay_ms=model.delay_ms,
+    )
 
 
 def _bear(error: OSError, state: Path) -> None:

@@ -175,3 +175,24 @@ def test_a_daemon_without_room_on_its_disk_starts_and_says_so_and_later_takes_pa
         if not json.loads(daemon.ctl("status", "--json").stdout)["trouble"]:
             break
     assert daemon.ctl("goal", "Tidy the shed", "--depth", "1", "--wait").returncode == 0
+
+
+def test_sighup_changes_the_model_at_once_and_names_what_needs_a_restart(daemon: Daemon) -> None:
+    daemon.until_ready()
+    assert daemon.process is not None and daemon.process.stderr is not None
+    file = daemon.folder / "config.toml"
+    text = file.read_text()
+    file.write_text(text.replace("delay_ms = 50", "delay_ms = 60").replace('name = "attic"', 'name = "cellar"'))
+    daemon.process.send_signal(signal.SIGHUP)
+    said: list[str] = []
+    for line in daemon.process.stderr:
+        said += [line] if "changed now" in line or "restart" in line else []
+        if len(said) == 2:
+            break
+    assert "changed now: model.delay_ms" in said[0]
+    assert "swarmd`: name" in said[1]
+    file.write_text("nonsense = 1")
+    daemon.process.send_signal(signal.SIGHUP)
+    assert any("stays as it was" in line and "config.toml:1" in line for line in daemon.process.stderr)
+    file.write_text(text)
+    assert daemon.ctl("goal", "Tidy the shed", "--depth", "1", "--wait").returncode == 0

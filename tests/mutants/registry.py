@@ -237,7 +237,8 @@ def joins_no_ballot_of_others() -> None:
 def birth_moves_forward() -> None:
     def accepted(self: BallotBook, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         for number in sorted(self.votes):
-            for proposal in sorted(known):
+            named = {proposal for votes in self.votes[number].values() for proposal, _ in votes}
+            for proposal in sorted(proposal for proposal in named if proposal in known):
                 approvals = self.approvals(number, proposal, electorate)
                 if approvals and len(approvals) >= electorate.quorum:
                     stamps = sorted(self.stamps[number, peer] for peer in approvals)

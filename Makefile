@@ -41,6 +41,9 @@ sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulat
 mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must notice
 	$(BIN)/python -m tests.mutants
 
+bench: .venv/dev  ## Show what things cost on this machine
+	@$(BIN)/python -m tests.bench
+
 locks: .venv/dev  ## Resolve the pinned dependencies anew
 	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done
 

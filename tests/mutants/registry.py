@@ -2,7 +2,7 @@
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import swarmd.replica.machine  # noqa: F401 - brings in every module of the core
@@ -194,7 +194,7 @@ def approvals_add_up_over_ballots() -> None:
 
     accepted = BallotBook.accepted
 
-    def lenient(self: BallotBook, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
+    def lenient(self: BallotBook, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         for number in self.votes:
             for peer in electorate.members:
                 earliest = [hlc for (_, voter), hlc in self.stamps.items() if voter == peer]
@@ -235,9 +235,10 @@ def joins_no_ballot_of_others() -> None:
 
 @mutant("a split is born with its lowest accepted ballot, though a higher one was complete before")
 def birth_moves_forward() -> None:
-    def accepted(self: BallotBook, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
+    def accepted(self: BallotBook, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         for number in sorted(self.votes):
-            for proposal in sorted(known):
+            named = {proposal for votes in self.votes[number].values() for proposal, _ in votes}
+            for proposal in sorted(proposal for proposal in named if proposal in known):
                 approvals = self.approvals(number, proposal, electorate)
                 if approvals and len(approvals) >= electorate.quorum:
                     stamps = sorted(self.stamps[number, peer] for peer in approvals)

@@ -26,6 +26,7 @@ from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGo
 from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
+from tests.sim import strangers
 from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
 from tests.sim.stage import Stage, presence
 from tests.sim.world import SWARM, identity
@@ -270,3 +271,15 @@ def test_a_scorer_with_a_silent_model_votes_before_it_follows_others_into_the_ne
         (Vote, 0),
         (Promise, 1),
     ]
+
+
+def test_a_result_for_somebody_elses_claim_does_not_keep_a_task_from_being_worked_on() -> None:
+    """Storms: one event of a meddler made a claim look ended, so its holder stopped and nobody else ever began."""
+    stage = Stage()
+    stage.wait(9_000)
+    stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))
+    (claim,) = [o for o in stage.machine.events if isinstance(o.event, Claim)]
+    meddling = strangers.borrowed_result(claim, CARL, SWARM)
+    stage.feed(Heard((membership(CARL).envelope, meddling), CARL.peer))
+    stage.wait(400)
+    assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]

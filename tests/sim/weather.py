@@ -13,6 +13,7 @@ from tests.sim.models import MOODS, Mood
 class Weather:
     """Spans in milliseconds, chances 0..1, rest are numbers of times in the chaos phase.
 
+    *spite*: chance that somebody is cut off in mid-speech. *meddler*: a member answers with invalid events.
     *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed
     quorum stay as
     they are. *wild_clocks*: share of peers with bad clocks. *even*: scorers give nearly equal marks.
@@ -38,6 +39,8 @@ class Weather:
     newer_peer: bool = False
     equivocator: bool = False
     flooder: bool = False
+    meddler: bool = False
+    spite: float = 0.0
     goals: int = 1
     goals_at_once: bool = False
     cancels: int = 0
@@ -67,6 +70,8 @@ def calm(rng: random.Random) -> Weather:
         goals=rng.randint(1, 2),
         chaos_ms=8_000,
         faultless=True,
+        wild_clocks=rng.choice((0.0, 0.4)),
+        clock_steps=3,
     )
 
 
@@ -111,6 +116,7 @@ def ballots(rng: random.Random) -> Weather:
     weather.partitions = rng.randint(1, 4)
     weather.crashes = rng.randint(1, 5)
     weather.chairs_die = True
+    weather.spite = rng.choice((0.0, 0.1, 0.3))
     weather.goals = 3
     weather.goals_at_once = True
     weather.depth = (1, 1)
@@ -150,6 +156,7 @@ def strangers(rng: random.Random) -> Weather:
     weather = storm(rng)
     weather.equivocator = rng.random() < 0.7
     weather.flooder = rng.random() < 0.6
+    weather.meddler = rng.random() < 0.6
     weather.newer_peer = rng.random() < 0.7
     return weather
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 
-from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
-from swarmd.events.kinds import Limits, Policy, Subgoal, Vote
+from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope, seal
+from swarmd.events.kinds import Claim, Limits, Member, Policy, Proposal, Score, Subgoal, Vote
 from swarmd.plan.ballot import Forced
 from swarmd.replica import record, thought
 from swarmd.replica.effects import (
@@ -75,7 +75,7 @@ from tests.sim.weather import SCENARIOS, Weather
 TIMING = Timing(deliberation_ms=4_000, ballot_ms=1_500, settle_ms=300, presence_ms=4_000, sync_ms=1_000)
 PATIENCE_MS = 900_000  # within which every goal must end once a quorum is healed: backoffs reach two minutes
 SWARM = Swarm.of_key(b"a swarm of make-believe machines")
-_EVENTS_MAX = 200_000  # inputs in one run; more is a loop
+_INPUTS_MAX = 40_000  # of one peer in one run; more is a loop
 
 _EFFECTS_MAX = 200  # of one input
 _WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects that an invariant speaks of
@@ -109,6 +109,7 @@ class Host:
     wakes_ms: int | None = None
     linked: set[int] = field(default_factory=set)
     equivocates: bool = False
+    usurps: bool = False
     rolled_back: bool = False
     gone: bool = False
 
@@ -298,7 +299,7 @@ class World:
         if machine is None:
             return
         self.inputs += 1
-        if self.inputs > _EVENTS_MAX:
+        if self.inputs > _INPUTS_MAX * len(self.hosts):
             raise Violation("progress: the swarm never comes to rest")
         effects = machine.handle(happened, host.clocks.now(self.t_ms))
         if self.trace is not None:
@@ -335,7 +336,11 @@ class World:
             case Append():
                 host.disk.append(effect.envelopes, sync=effect.sync)
             case Publish():
-                if host.equivocates:
+                if self.weather.meddler and not self.healed:
+                    self._meddle(effect)
+                if self.weather.spite and not self.healed and self.rng.random() < self.weather.spite:
+                    self._spite(host, effect)
+                elif host.equivocates:
                     self._equivocate(host, effect)
                 else:
                     self.broadcast(host, Heard(effect.envelopes, host.peer))
@@ -385,7 +390,9 @@ class World:
         for envelope in publish.envelopes:
             opened = self.open(envelope, SWARM)
             other = (
-                strangers.contradiction(opened.event, host.identity, SWARM) if isinstance(opened.event, Vote) else None
+                strangers.contradiction(opened.event, host.identity, SWARM)
+                if isinstance(opened.event, Vote | Score)
+                else None
             )
             if other is not None and self.rng.random() < 0.7:
                 for checker in self.checkers:
@@ -400,6 +407,48 @@ class World:
                         self.at(self.network.delay(), self.hear, target, target.run, Heard((told,), host.peer))
             else:
                 self.broadcast(host, Heard((envelope,), host.peer))
+
+    def _spite(self, host: Host, publish: Publish) -> None:
+        """The worst moment: one peer hears it, and then its author, or both, are cut off from the rest, or it dies."""
+        self.met["cut off in mid-speech"] += 1
+        others = [h.index for h in self.hosts if h is not host and h.machine is not None]
+        confidant = self.rng.choice(others) if others and self.rng.random() < 0.7 else None
+        if confidant is not None:
+            target = self.hosts[confidant]
+            self.at(self.network.delay(), self.hear, target, target.run, Heard(publish.envelopes, host.peer))
+        length_ms = self.rng.randint(2_000, 15_000)
+        if self.rng.random() < 0.3:
+            self.doom(host, self.rng.randint(0, 2), length_ms)
+            return
+        inside = {host.index, confidant} if self.rng.random() < 0.5 else {host.index}
+        for one in sorted(index for index in inside if index is not None):
+            for other in range(len(self.hosts)):
+                if other not in inside:
+                    self.sever(one, other)
+                    self.at(length_ms, self.mend, one, other)
+
+    def _meddle(self, publish: Publish) -> None:
+        """A member that is up to no good answers what it hears with early claims, borrowed results, bogus
+        nominations."""
+        author = identity(1_001)
+        for envelope in publish.envelopes:
+            opened = self.open(envelope, SWARM)
+            said: list[Envelope] = []
+            if isinstance(opened.event, Proposal):
+                said += strangers.early_claims(opened, author, SWARM)
+                usurper = next((h for h in self.hosts if h.usurps), None)
+                if usurper is not None:
+                    said.append(strangers.bogus_nomination(opened, self.rng.randint(1, 4), usurper.identity, SWARM))
+            elif isinstance(opened.event, Claim):
+                said.append(strangers.borrowed_result(opened, author, SWARM))
+            if said and self.rng.random() < 0.5:
+                proof = SWARM.proof(author.peer)
+                member = Member(author=author.peer, hlc=opened.event.hlc, peer=author.peer, name="meddler", proof=proof)
+                said.append(seal(member, author, SWARM))
+                self.met["meddling"] += 1
+                for target in self.hosts:
+                    if target.machine is not None:
+                        self.at(self.network.delay(), self.hear, target, target.run, Heard(tuple(said), author.peer))
 
     # --- streams ---------------------------------------------------------------------------------------------------
 
@@ -644,6 +693,8 @@ class World:
         scorers = [h for h in self.hosts if "scorer" in h.roles]
         if weather.equivocator and len(scorers) > 2:
             rng.choice(scorers).equivocates = True
+        if weather.meddler and len(scorers) > 2:
+            rng.choice(scorers).usurps = True
         if weather.newer_peer:
             for _ in range(3):
                 self.at(rng.randint(1_000, chaos), self._novelty)

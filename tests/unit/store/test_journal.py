@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import random
 import resource
 import signal
@@ -65,10 +66,13 @@ def test_events_come_back_in_order_of_appending_and_once(journal: Journal) -> No
     journal.close()
 
 
-def test_every_acknowledged_event_survives_kill_at_any_instant(path: Path) -> None:
+KILLS = int(os.environ.get("SWARMD_TEST_KILLS", "30"))  # `make kill` takes 1,000
+
+
+def test_every_acknowledged_event_survives_that_its_writer_is_killed_at_any_instant(path: Path) -> None:
     rng = random.Random(4711)
     acknowledged: set[int] = set()
-    for round_ in range(30):
+    for round_ in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, str(APPENDING), str(path), str(max(acknowledged, default=-1) + 1)],
             stdout=subprocess.PIPE,
@@ -92,7 +96,7 @@ def test_every_acknowledged_event_survives_kill_at_any_instant(path: Path) -> No
             batches[int(envelope.payload.split(b".")[0])] = batches.get(int(envelope.payload.split(b".")[0]), 0) + 1
         assert acknowledged <= batches.keys()
         assert set(batches.values()) <= {3}, "half a batch was kept"
-    assert len(acknowledged) >= 20
+    assert len(acknowledged) >= KILLS // 2
 
 
 def test_duplicates_and_idleness_write_nothing(journal: Journal, path: Path) -> None:

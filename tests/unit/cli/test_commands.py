@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -362,6 +363,33 @@ def test_watching_on_a_terminal_draws_the_tree(daemon: Daemon) -> None:
     assert "▶" in seen
     assert "mini-pc votes for by place" in seen
     assert "\x1b[?25h" in seen  # the cursor is back
+    assert seen.index("\x1b[?1049l") < seen.rindex("mini-pc votes for by place")  # the last picture stays
+
+
+def test_q_leaves_the_goal_to_itself_and_the_terminal_as_it_was(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    child, ours = pty.fork()
+    if child == 0:
+        os.environ.update(SWARMD_CONTROL_SOCKET=str(daemon.path), TERM="xterm", LANG="C.UTF-8")
+        os.execv(sys.executable, command("watch"))
+    seen = ""
+    before = termios.tcgetattr(ours)
+    try:
+        while "claimed by mini-pc" not in seen:
+            assert select.select([ours], [], [], LIMIT_S)[0]
+            seen += os.read(ours, 65_536).decode(errors="replace")
+        assert termios.tcgetattr(ours)[3] & (termios.ECHO | termios.ICANON) == 0
+        os.write(ours, b"xq")
+        until(lambda: termios.tcgetattr(ours) == before)
+        while select.select([ours], [], [], LIMIT_S)[0]:
+            seen += os.read(ours, 65_536).decode(errors="replace")
+    except OSError:
+        pass  # the terminal was closed at its other end
+    finally:
+        os.close(ours)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert "\x1b[?1049l" in seen
 
 
 def spawn(daemon: Daemon, *words: str, stdout: int, **environment: str) -> "subprocess.Popen[str]":

@@ -211,7 +211,8 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
         "plan": f"{short(status.digest)}, {'level with everyone' if status.caught_up else 'catching up'}",
         "sent": f"{status.published} messages",
         "refused": refused or "nothing",
-        "disk": safe(status.trouble) or "takes everything",
+        "disk": safe(status.trouble)
+        or f"{status.disk_bytes / 1_000_000:.1f} MB, {status.forgotten} old goals forgotten",
         "clock": f"{offset(status.clock_offset_ms)} against the swarm",
     }
     grid = Table.grid(padding=(0, 2))

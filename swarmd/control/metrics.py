@@ -19,6 +19,8 @@ def _lines(status: StatusView) -> Iterator[str]:
         "goals_open": ("Goals that have not ended.", status.goals_open),
         "goals": ("Goals that are known.", status.goals),
         "events": ("Events in the journal.", status.events),
+        "journal_bytes": ("What the journal takes on disk.", status.disk_bytes),
+        "goals_forgotten": ("Goals that ended long ago and were deleted.", status.forgotten),
         "jobs_running": ("Requests that the model works on.", status.running),
         "slots": ("Requests that the model can work on at once.", status.slots),
         "caught_up": ("1 once this peer knows what was said while it was away.", int(status.caught_up)),

@@ -4,7 +4,7 @@ import functools
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 import trio
@@ -21,6 +21,7 @@ from swarmd.replica.effects import (
     Arm,
     Ask,
     Effect,
+    Forget,
     Publish,
     Reply,
     Stream,
@@ -95,10 +96,11 @@ class Loop:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Live until `stop`. Reports started when the journal is read and the network listens."""
         envelopes = await trio.to_thread.run_sync(self._store.load)
+        forgotten = await trio.to_thread.run_sync(self._store.forgotten)
         async with trio.open_nursery() as nursery:
             if not await self._keep(()):
                 await self._handle(DiskChanged(self._trouble), nursery)
-            await self._handle(Started(envelopes), nursery)
+            await self._handle(Started(envelopes, forgotten), nursery)
             await nursery.start(self._net.run, self._inbox.deliver)
             if self._choose is not None:
                 nursery.start_soon(self._watch_model)
@@ -165,6 +167,9 @@ class Loop:
         for effect in self._machine.handle(happened, self._clock.now()):
             if isinstance(effect, Append):
                 kept = await self._keep(effect.envelopes, sync=effect.sync) and kept
+            elif isinstance(effect, Forget):
+                with suppress(OSError):  # a restart brings them back, and they are forgotten once more
+                    await trio.to_thread.run_sync(self._store.forget, effect.goals, effect.events)
             elif kept or isinstance(effect, Abort | Arm | Tell | SyncClose):
                 self._perform(effect, nursery)
             elif isinstance(effect, Reply):
@@ -223,7 +228,7 @@ class Loop:
                 self._tell(changes)
             case Reply(token, StatusView() as status):
                 refused = status.refused | self._net.counters()
-                self._answer(token, msgspec.structs.replace(status, refused=refused))
+                self._answer(token, msgspec.structs.replace(status, refused=refused, disk_bytes=self._store.size()))
             case Reply(token, value):
                 self._answer(token, value)
 

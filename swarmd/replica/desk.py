@@ -246,6 +246,7 @@ class Desk:
             running=len(self._jobs.running),
             caught_up=self._company.caught_up,
             trouble=me.mute,
+            forgotten=len(record.events.forgotten),
             peers_connected=len(record.roster.connected),
             peers_alive=len(record.roster.alive(turn.mono_ms)),
             goals_open=len(record.plan.open_goals()),

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from swarmd.events.envelope import Envelope
 from swarmd.events.kinds import Limits, Policy
-from swarmd.gossip.frames import Frame, Live, Presence
+from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
 from swarmd.roles.work import Answer, Backend
 from swarmd.vocab.ids import PeerId
 
@@ -20,9 +20,10 @@ class Now(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True):
-    """The daemon runs; *envelopes* are what the journal held."""
+    """The daemon runs; *envelopes* are what the journal held, *forgotten* the goals that it no longer holds."""
 
     envelopes: tuple[Envelope, ...]
+    forgotten: tuple[GroupSummary, ...] = ()
 
 
 class Stopping(Struct, frozen=True):

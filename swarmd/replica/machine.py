@@ -49,6 +49,7 @@ from swarmd.vocab.ids import PeerId, short
 from swarmd.vocab.text import clean
 
 # what changes nothing for the roles, unless it brings an event, or makes a peer come or go
+_FORGET_MS = 3_600_000  # how often old goals are looked for; they are a season old
 _HEARSAY = (Heard, PresenceHeard, LiveHeard, SyncOpened, SyncHeard, SyncClosed, Connected, Disconnected, Ticked)
 
 
@@ -91,6 +92,7 @@ class Machine:
         self._held_by: tuple[int, tuple[str, ...]] | None = None  # of which turn of the roster, and own roles
         self._stirred = True  # whether the roles must look whatever the news
         self._due_ms = 0
+        self._forget_ms = 0
         self._news: tuple[object, ...] = ()
 
     @property
@@ -157,13 +159,18 @@ class Machine:
                 self._command(turn, happened)
             case Started():
                 self._company.start(turn)
+                self._record.events.forgotten.update({each.group: each for each in happened.forgotten})
                 self._record.restore(turn, happened.envelopes)
+                self._forget_ms = turn.mono_ms + _FORGET_MS
             case Stopping():
                 self._stopping = True
             case Ticked():
                 pass
 
     def _think(self, turn: Turn) -> None:
+        if turn.mono_ms >= self._forget_ms:
+            self._forget_ms = turn.mono_ms + _FORGET_MS
+            self._record.forget_old(turn)
         self._company.miss(turn)
         self._company.keep_level(turn)
         if not self._stopping and not self.silent:

@@ -23,7 +23,8 @@ class PeerView(Struct, frozen=True, kw_only=True):
 class StatusView(Struct, frozen=True, kw_only=True):
     """How this peer does. *published*: events, presences and live chunks that it has sent since its start.
     *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan. *trouble*: why this peer
-    only observes for now, or empty."""
+    only observes for now, or empty. *forgotten*: goals that ended so long ago that their events were deleted.
+    *disk_bytes*: what the journal takes."""
 
     id: str
     name: str
@@ -48,3 +49,5 @@ class StatusView(Struct, frozen=True, kw_only=True):
     clock_offset_ms: int
     uptime_ms: int
     trouble: str = ""
+    forgotten: int = 0
+    disk_bytes: int = 0

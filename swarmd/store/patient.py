@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from swarmd.events.envelope import Envelope
-from swarmd.store.journal import Journal, read_as_it_lies
+from swarmd.gossip.frames import GroupSummary
+from swarmd.store.journal import Journal, read_as_it_lies, size
+from swarmd.vocab.ids import EventId
 
 
 class PatientJournal:
@@ -36,6 +38,22 @@ class PatientJournal:
         if self._journal is None:
             self._journal = Journal(self._path)
         self._journal.append(envelopes, sync=sync)
+
+    def forget(self, goals: Sequence[GroupSummary], events: Sequence[EventId]) -> None:
+        """See `Journal.forget`."""
+        if self._journal is not None:
+            self._journal.forget(goals, events)
+
+    def forgotten(self) -> tuple[GroupSummary, ...]:
+        """What is left of the goals that were forgotten, as far as the disk gives it back."""
+        try:
+            return self._journal.forgotten() if self._journal is not None else ()
+        except OSError:
+            return ()
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return size(self._path)
 
     def close(self) -> None:
         """Flush and let go."""

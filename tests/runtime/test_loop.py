@@ -15,7 +15,7 @@ from swarmd.daemon.journal import Pace, Scribe
 from swarmd.daemon.loop import Loop
 from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.events.kinds import Limits, Policy
-from swarmd.gossip.frames import Frame, Live, Presence
+from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
 from swarmd.plan.views import Change, EventPage, GoalView, TaskPage
 from swarmd.ports import Deliver
 from swarmd.replica.inputs import (
@@ -35,7 +35,7 @@ from swarmd.roles.canned import answer
 from swarmd.roles.scene import Timing
 from swarmd.roles.work import Answer, Backend, Request
 from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId
-from swarmd.vocab.ids import PeerId
+from swarmd.vocab.ids import EventId, PeerId
 
 SWARM = Swarm.of_key(b"k" * 32)
 EPOCH_MS = 1_790_000_000_000
@@ -54,6 +54,7 @@ class MemoryStore:
     kept: list[Envelope] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     full: bool = False
+    left: list[GroupSummary] = field(default_factory=list)
 
     def load(self) -> tuple[Envelope, ...]:
         return tuple(self.kept)
@@ -63,6 +64,16 @@ class MemoryStore:
             raise OSError(errno.ENOSPC, "No space left on device")
         self.kept += [envelope for envelope in envelopes if envelope not in self.kept]
         self.log += [f"append {envelope.id}" for envelope in envelopes]
+
+    def forget(self, goals: Sequence[GroupSummary], events: Sequence[EventId]) -> None:
+        self.left += goals
+        self.kept = [envelope for envelope in self.kept if envelope.id not in events]
+
+    def forgotten(self) -> tuple[GroupSummary, ...]:
+        return tuple(self.left)
+
+    def size(self) -> int:
+        return sum(envelope.size for envelope in self.kept)
 
     def close(self) -> None:
         pass

@@ -77,6 +77,7 @@ def test_four_processes_plan_a_goal_and_agree(demo: Demo) -> None:
     assert "observer, says nothing" in output
     report = demo.report.read_text("utf-8")
     assert report.startswith("# Pack a suitcase")
+    assert "\n### 1.1 " in report, "a tree of depth two"
     assert demo.left_over() == []
 
 

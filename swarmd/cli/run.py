@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from swarmd.cli.session import ungrouped
 from swarmd.daemon import journal
 from swarmd.daemon.main import host_name
 from swarmd.daemon.main import run as live
@@ -28,4 +29,4 @@ def run(
     the log names what needs a restart.
     """
     journal.set_up(verbose=verbose)
-    live(lambda: read_config(paths(system), os.environ, host_name(), config_file=config))
+    ungrouped(lambda: live(lambda: read_config(paths(system), os.environ, host_name(), config_file=config)))

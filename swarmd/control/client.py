@@ -36,7 +36,9 @@ class Client:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._http = httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(path)),
+            # no TLS on a local socket: without `verify=False` each command would first read all certificates, half a
+            # second on a Raspberry Pi
+            transport=httpx.AsyncHTTPTransport(uds=str(path), verify=False),
             base_url="http://swarmd",
             timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
             trust_env=False,  # a proxy variable has no say over a local socket

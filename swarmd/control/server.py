@@ -44,7 +44,7 @@ from swarmd.vocab.ids import short
 from swarmd.vocab.text import clean
 
 PATH_BYTES_MAX = 107  # what a socket's address has room for, unix(7)
-CONNECTIONS_MAX = limits.WATCHERS_MAX + 64  # every watcher, and room for those who only ask
+CONNECTIONS_MAX = 2 * limits.WATCHERS_MAX + 64  # every watcher, who asks beside it, and room for who only asks
 BODY_S_MAX = 10.0  # 64 KiB over a local socket take milliseconds; longer is a sender that hangs
 DRAIN_BYTES_MAX = 16 * limits.BODY_BYTES_MAX  # read and thrown away, so that the sender gets to read the refusal
 SEND_S_MAX = 30.0  # a terminal paused by its user; who reads nothing for longer is cut off and may come back

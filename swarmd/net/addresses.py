@@ -26,23 +26,33 @@ class _Adapter(Protocol):
     def ips(self) -> Sequence[_Ip]: ...
 
 
-def lan_addresses() -> tuple[str, ...]:
-    """The addresses at which the LAN reaches this machine now. Reads the system: a few milliseconds."""
-    return reachable(ifaddr.get_adapters())
+def lan_addresses(only: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The addresses at which the LAN reaches this machine now. *only*: names of the interfaces that count, or addresses
+    themselves; None: all that look like the LAN's. Reads the system: a few milliseconds."""
+    return reachable(ifaddr.get_adapters(), only)
 
 
-def reachable(adapters: Iterable[_Adapter]) -> tuple[str, ...]:
-    """The addresses of *adapters* that are of the LAN, IPv4 first. IPv6 link-local ones are left out: the library
-    cannot dial an address that needs an interface's name beside it."""
-    found = set()
+def reachable(adapters: Iterable[_Adapter], only: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The addresses of *adapters* that are of the LAN, or of those named in *only*, IPv4 first. IPv6 link-local ones
+    are left out: the library cannot dial an address that needs an interface's name beside it."""
+    found = {ipaddress.ip_address(named) for named in only or () if _is_ip(named)}
     for adapter in adapters:
-        if _NOT_LAN.match(adapter.name):
+        if _NOT_LAN.match(adapter.name) if only is None else adapter.name not in only:
             continue
         for entry in adapter.ips:
             ip = ipaddress.ip_address(entry.ip if isinstance(entry.ip, str) else entry.ip[0])
-            if not (ip.is_loopback or ip.is_unspecified or ip.is_multicast or (ip.version == 6 and ip.is_link_local)):
+            loopback = ip.is_loopback and only is None
+            if not (loopback or ip.is_unspecified or ip.is_multicast or (ip.version == 6 and ip.is_link_local)):
                 found.add(ip)
     return tuple(str(ip) for ip in sorted(found, key=lambda ip: (ip.version, ip.is_link_local, int(ip))))
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def expanded(listening: Iterable[Multiaddr], ips: Sequence[str]) -> list[Multiaddr]:

@@ -44,8 +44,8 @@ class Discovery:
         found: Found,
         lost: Lost,
     ) -> None:
-        """*listening*: where this peer accepts connections. *interfaces*: addresses of this machine to use; None: those
-        of the LAN, as they come and go."""
+        """*listening*: where this peer accepts connections. *interfaces*: names (or addresses) of those to use; None:
+        those of the LAN, as they come and go."""
         self._own = own
         self._swarm = hashlib.sha256(f"swarmd/mdns/1 {swarm_id}".encode()).hexdigest()[:16]
         self._listening = listening
@@ -74,7 +74,7 @@ class Discovery:
                 await trio.to_thread.run_sync(self._stop, abandon_on_cancel=True)
 
     def _addresses(self) -> tuple[str, ...]:
-        addresses = lan_addresses() if self._interfaces is None else tuple(self._interfaces)
+        addresses = lan_addresses(self._interfaces)
         return tuple(address for address in addresses if ":" not in address)  # multicast over IPv4 reaches every home
 
     async def _start(self, addresses: Sequence[str]) -> bool:

@@ -40,8 +40,9 @@ class Libp2pNet:
         silent: bool,
         rng: Random,
     ) -> None:
-        """*listen*, *static_peers*: multiaddresses, the latter with or without a peer id. *interfaces*: addresses of
-        this machine to discover on and to advertise; None: those of the LAN. *silent*: an observer, which says nothing.
+        """*listen*, *static_peers*: multiaddresses, the latter with or without a peer id. *interfaces*: names
+        (or addresses) of those to discover on and to advertise; None: those of the LAN. *silent*: an observer, which says
+        nothing.
 
         Raises LocalMistake for a static peer that is no multiaddress.
         """
@@ -123,7 +124,7 @@ class Libp2pNet:
 
     def _advertised(self, listening: list[Multiaddr]) -> list[Multiaddr]:
         if self._lan_until <= time.monotonic():  # the library asks for every message that it sends
-            self._lan = lan_addresses() if self._interfaces is None else tuple(self._interfaces)
+            self._lan = lan_addresses(self._interfaces)
             self._lan_until = time.monotonic() + LOOK_S
         return expanded(listening, self._lan)
 

@@ -60,3 +60,17 @@ def test_listening_everywhere_is_told_as_the_addresses_of_the_lan_and_never_as_z
 def test_a_given_listening_address_is_told_as_it_is() -> None:
     given = Multiaddr("/ip4/127.0.0.1/tcp/7400")
     assert expanded([given, given], ["192.168.1.20"]) == [given]
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (["enp3s0"], ("192.168.1.20", "fd00::20")),
+        (["wg0", "docker0"], ("10.10.0.2", "172.17.0.1")),
+        (["lo"], ("127.0.0.1", "::1")),
+        (["127.0.0.1"], ("127.0.0.1",)),
+        (["wlan7"], ()),
+    ],
+)
+def test_interfaces_that_the_person_names_count_whatever_they_are(only: list[str], expected: tuple[str, ...]) -> None:
+    assert reachable([*ELSEWHERE, LAN], only) == expected

@@ -33,7 +33,7 @@ format: .venv/dev
 	$(BIN)/ruff format .
 
 sim: .venv/dev  ## SEEDS storms against the protocol
-	$(BIN)/python -m tests.sim --seeds $(SEEDS)
+	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs 2
 
 sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulation.md
 	$(BIN)/python -m tests.sim.report

@@ -41,8 +41,8 @@ class Libp2pNet:
         rng: Random,
     ) -> None:
         """*listen*, *static_peers*: multiaddresses, the latter with or without a peer id. *interfaces*: names
-        (or addresses) of those to discover on and to advertise; None: those of the LAN. *silent*: an observer, which says
-        nothing.
+        (or addresses) of those to discover on and to advertise; None: those of the LAN. *silent*: an observer, which
+        says nothing.
 
         Raises LocalMistake for a static peer that is no multiaddress.
         """

@@ -163,7 +163,7 @@ def test_a_daemon_without_room_on_its_disk_starts_and_says_so_and_later_takes_pa
     daemon.end()
     limit = resource.prlimit(0, resource.RLIMIT_FSIZE)
     running = daemon.start()
-    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (2_000, limit[1]))  # no page of the journal fits any more
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (0, limit[1]))  # every write to a file fails from now on
     daemon.until_ready()
     for _ in range(2):  # the first one finds out
         refused = daemon.ctl("goal", "Tidy the shed")

@@ -55,8 +55,9 @@ man: .venv/runtime  ## Manual pages into build/man
 completions: .venv/runtime  ## Shell completions into build/completions
 	mkdir -p build/completions
 	for name in swarmctl swarmd; do for shell in bash zsh fish; do \
-		env "_$$(echo $$name | tr a-z A-Z)_COMPLETE=source_$$shell" $(BIN)/$$name >build/completions/$$name.$$shell; \
-	done; done
+		env "_$$(echo $$name | tr a-z A-Z)_COMPLETE=source_$$shell" $(BIN)/$$name | \
+		sed '/./,$$!d' >build/completions/$$name.$$shell; \
+	done; done  # zsh wants its #compdef on the first line
 
 api: .venv/runtime  ## The description of the control API into docs/
 	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json

@@ -544,3 +544,15 @@ def test_a_followed_story_goes_on_where_the_page_ends_and_repeats_nothing(daemon
         running.send_signal(signal.SIGINT)
         assert running.wait(LIMIT_S) == 130
     assert lines == ["line 1\n", "line 2\n", "line 4\n"]
+
+
+def test_a_terminal_without_unicode_gets_plain_quotation_marks(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    done = subprocess.run(
+        command("why"),
+        env={**os.environ, "SWARMD_CONTROL_SOCKET": str(daemon.path), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=True,
+    )
+    assert b'"by place" won: kitchen-pi and mini-pc approved it' in done.stdout

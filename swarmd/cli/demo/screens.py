@@ -44,6 +44,7 @@ async def captured(model: str) -> str:
         await home.together()
         async with home.peers[0].client() as client:
             goal = await client.set_goal(GoalRequest(text=_TEXT, limits=_LIMITS, policy=Policy(polish=1)))
+        await home.heard(goal)
         sights: list[Sight] = []
         async with home.observer.client() as client:
             await follow(client, goal, sights.append)

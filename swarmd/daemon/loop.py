@@ -214,9 +214,11 @@ class Loop:
             case SyncClose(session):
                 self._net.sync_close(session)
             case Ask(job, request):
-                self._jobs[job] = trio.CancelScope()
-                assert self._llm is not None, "a job without a model"
-                nursery.start_soon(self._work, self._llm, job, request)
+                if self._llm is None:  # let go of a moment ago; that news is still in the inbox
+                    self._inbox.deliver(Failed(job, "the model has just gone away"))
+                else:
+                    self._jobs[job] = trio.CancelScope()
+                    nursery.start_soon(self._work, self._llm, job, request)
             case Abort(job):
                 scope = self._jobs.get(job)
                 if scope is not None:

@@ -147,6 +147,10 @@ class House:
     net: DeafNet
     llm: CannedLlm
 
+    async def choose(self) -> CannedLlm:
+        """What the daemon looks for a model with."""
+        return self.llm
+
 
 def house(roles: tuple[str, ...] = ("decomposer", "scorer", "executor"), **llm: object) -> House:
     store = MemoryStore()
@@ -155,11 +159,9 @@ def house(roles: tuple[str, ...] = ("decomposer", "scorer", "executor"), **llm: 
     machine = Machine(
         Identity(b"1" * 32), SWARM, name="alone", roles=roles, timing=Timing(), rng=random.Random(1), version="test"
     )
-
-    async def choose() -> CannedLlm:
-        return model
-
-    return House(Loop(machine, store=store, net=net, choose=choose, clock=VirtualClock()), store, net, model)
+    home = House(None, store, net, model)  # type: ignore[arg-type]
+    home.loop = Loop(machine, store=store, net=net, choose=home.choose, clock=VirtualClock())
+    return home
 
 
 def live_for(home: House, journey: Callable[[House], Awaitable[None]], *, jump_s: float = 0.01) -> None:
@@ -261,6 +263,21 @@ def test_a_model_that_is_away_withdraws_roles_and_its_return_brings_them_back() 
         status = await home.loop.command(ShowStatus())
         assert isinstance(status, StatusView)
         assert status.roles == ("decomposer", "scorer", "executor")
+
+    live_for(home, journey)
+
+
+def test_a_model_that_comes_and_goes_in_the_middle_of_work_only_delays_the_plan() -> None:
+    home = house()
+
+    async def journey(home: House) -> None:
+        goal = await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=2)))
+        for _ in range(8):
+            await trio.sleep(7)
+            home.llm.away = not home.llm.away
+            home.loop.choose_by(home.choose)  # looked for at once
+        home.llm.away = False
+        assert (await ended(home, str(goal))).status == "done"
 
     live_for(home, journey)
 

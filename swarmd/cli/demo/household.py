@@ -28,7 +28,6 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 
 _START_S_MAX = 90.0  # five interpreters and four models starting on two slow cores
 _STOP_S_MAX = 3.5  # after which a daemon is killed; Ctrl-C shall take five seconds at most
-_HEARD_S_MAX = 20.0  # a gossip delay, or what reconciliation needs on two busy cores
 _POLL_S = 0.25
 _REAP_S = 0.05
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -104,13 +103,14 @@ class Household:
                 raise LocalMistake(f"{peer.name} did not join in {_START_S_MAX:.0f} s\n{peer.last_words()}")
         return found
 
-    async def heard(self, goal: str) -> None:
-        """Wait until the observer knows *goal*: word of it takes a moment. Raises UnknownId if it does not come."""
-        async with self.observer.client() as client:
-            with trio.move_on_after(_HEARD_S_MAX):
-                while goal not in {line.id for line in await client.goals()}:
+    async def heard(self, goal: str, within_s: float) -> None:
+        """Wait until the observer has heard of *goal*. Raises RemoteFault after *within_s*."""
+        with trio.move_on_after(within_s):
+            async with self.observer.client() as client:
+                while not any(line.id == goal for line in await client.goals()):
                     await trio.sleep(_POLL_S)
-            await client.goal(goal)
+                return
+        raise RemoteFault(f"{self.observer.name} has not heard of the goal in {within_s:.0f} s")
 
     async def level(self, goal: str, within_s: float) -> dict[str, str]:
         """The digest of *goal* at every living peer, by name; waits up to *within_s* for them to be equal."""

@@ -29,6 +29,7 @@ _NODES = 5
 _TEXT = "Plan a two-week trip to Japan"
 _LIMITS = Limits(depth=2, children=4, tasks=30)
 _LOG_LINES = 25
+_HEARD_S_MAX = 20.0  # what reconciliation needs on two busy cores, should gossip miss the observer
 
 _HEAD = f"""\
 # What it looks like
@@ -44,7 +45,7 @@ async def captured(model: str) -> str:
         await home.together()
         async with home.peers[0].client() as client:
             goal = await client.set_goal(GoalRequest(text=_TEXT, limits=_LIMITS, policy=Policy(polish=1)))
-        await home.heard(goal)
+        await home.heard(goal, _HEARD_S_MAX)
         sights: list[Sight] = []
         async with home.observer.client() as client:
             await follow(client, goal, sights.append)

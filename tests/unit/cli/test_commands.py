@@ -15,14 +15,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import trio
 from typer.testing import CliRunner
 
 from swarmd import __version__
 from swarmd.cli.session import socket_path, terminal_is_plain
 from swarmd.cli.swarmctl import app
 from swarmd.cli.swarmd import app as daemon_app
-from swarmd.control.server import serve
 from swarmd.events.kinds import Limits, Policy
 from swarmd.plan.report import report
 from swarmd.plan.views import Change, GoalLine, GoalView
@@ -30,40 +28,16 @@ from swarmd.replica.inputs import CancelGoal, ListEvents, SetGoal
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab import limits
 from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, task
+from tests.unit.served import LIMIT_S, Served
 
-LIMIT_S = 15.0
 VERBS = ("goal", "goals", "show", "why", "watch", "report", "cancel", "peers", "status", "events", "version")
 
 
-class Daemon:
-    """A daemon in a thread of its own, so that commands find it as they would find a real one."""
+class Daemon(Served):
+    """A daemon, and `swarmctl` to ask it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.door = InMemoryDoor()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=trio.run, args=(self._run,))
-
-    async def _run(self) -> None:
-        async with trio.open_nursery() as nursery:
-            await nursery.start(serve, self.path, self.door)
-            self._nursery, self._token = nursery, trio.lowlevel.current_trio_token()
-            self._ready.set()
-
-    def start(self) -> None:
-        """Return when it answers."""
-        self._thread.start()
-        assert self._ready.wait(LIMIT_S)
-
-    def do(self, deed: Callable[[], None]) -> None:
-        """Do something on the daemon's own thread."""
-        self._token.run_sync_soon(deed)
-
-    def stop(self) -> None:
-        """End it."""
-        self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
-        self._thread.join(LIMIT_S)
-        assert not self._thread.is_alive()
+        super().__init__(path, InMemoryDoor())
 
     def run(self, *words: str, given: str | bytes | None = None) -> tuple[int, str, str]:
         """Status, standard output and standard error of `swarmctl *words*`."""

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from swarmd.store.keys import new_key, write_key
@@ -85,3 +87,11 @@ class Daemon:
             self.process.wait()
             assert self.process.stderr is not None
             self.process.stderr.close()
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what another process brings about."""
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)

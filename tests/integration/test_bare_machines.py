@@ -4,8 +4,7 @@ import json
 import os
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,20 +13,12 @@ import pytest
 import trio
 
 from swarmd.store.keys import new_key
-from tests.integration.one_daemon import CONFIG, PATIENCE_S, Daemon
+from tests.integration.one_daemon import CONFIG, PATIENCE_S, Daemon, until
 from tests.unit.llm.fake_ollama import FakeOllama, obliging
 
 ON_A_LAN = CONFIG.replace("127.0.0.1/tcp/0", "0.0.0.0/tcp/4001").replace(
     'interfaces = ["127.0.0.1"]\nmdns = false\n', ""
 )
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what another process brings about."""
-    end = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
 
 
 # --- no model ------------------------------------------------------------------------------------------------------

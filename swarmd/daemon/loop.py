@@ -162,8 +162,12 @@ class Loop:
                 case Tell(changes):
                     self._tell(changes)
                 case Reply(token, StatusView() as status):
-                    refused = status.refused | self._net.counters()
-                    self._answer(token, msgspec.structs.replace(status, refused=refused))
+                    net = self._net
+                    refused, addresses = status.refused | net.counters(), net.addresses()
+                    self._answer(
+                        token,
+                        msgspec.structs.replace(status, refused=refused, addresses=addresses, notices=net.notices()),
+                    )
                 case Reply(token, value):
                     self._answer(token, value)
 

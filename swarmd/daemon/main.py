@@ -15,14 +15,13 @@ from swarmd.config import Config
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
-from swarmd.events.envelope import Swarm
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
 from swarmd.replica.machine import Machine
 from swarmd.replica.me import ROLES
 from swarmd.roles.scene import Timing
 from swarmd.store.journal import Journal
-from swarmd.store.keys import identity, read_key
+from swarmd.store.keys import identity, read_swarm
 from swarmd.vocab.ids import short
 
 _log = logging.getLogger("swarmd.daemon")
@@ -32,7 +31,7 @@ def run(config: Config) -> None:
     """Be a peer until a signal comes. Raises LocalMistake for what a person must put right first."""
     state = Path(config.state_dir)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    swarm = Swarm.of_key(read_key(Path(config.swarm_key)))
+    swarm = read_swarm(Path(config.swarm_key))
     me = identity(state / "identity.key")
     store = Journal(state / "journal.db")
     rng = random.Random(secrets.randbits(64))
@@ -48,11 +47,12 @@ def run(config: Config) -> None:
             swarm,
             listen=config.net.listen,
             static_peers=config.net.peers,
-            interfaces=config.net.interfaces or None,
+            interfaces=config.net.interfaces,
             mdns=config.net.mdns,
             psk=config.net.psk,
             silent=machine.silent,
             rng=rng,
+            memory=state / "neighbours.json",
         )
         model = config.model
         find = functools.partial(

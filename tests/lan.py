@@ -1,7 +1,7 @@
 """Whole replicas on an invented LAN, where a test decides what arrives, when, and what the models answer.
 
-Every step checks what must hold of any effects: durable before loud, only well-formed events leave, observers are mute, and no
-model is asked for more than it has slots.
+Every step checks what must hold of any effects: durable before loud, only well-formed events leave, observers
+are mute, and no model is asked for more than it has slots.
 """
 
 import random
@@ -54,7 +54,20 @@ from tests.household import IDENTITIES, PEERS, SWARM, WALL_MS
 TIMING = Timing(deliberation_ms=2_000, ballot_ms=1_000, settle_ms=100, presence_ms=1_000, sync_ms=500)
 EVERYTHING = ("decomposer", "scorer", "executor")
 MODEL = Backend(name="scripted", model="parrot", tier="small", slots=1)
-WORDS = "flights hotels museums trains dinners gardens budget packing visas phrases ferries markets".split()
+WORDS = [
+    "flights",
+    "hotels",
+    "museums",
+    "trains",
+    "dinners",
+    "gardens",
+    "budget",
+    "packing",
+    "visas",
+    "phrases",
+    "ferries",
+    "markets",
+]
 
 
 def obliging(request: Request) -> Answer:

@@ -15,10 +15,10 @@ from swarmd.config import Config
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
+from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
 from swarmd.replica.machine import Machine
-from swarmd.replica.me import ROLES
 from swarmd.roles.scene import Timing
 from swarmd.store.journal import Journal
 from swarmd.store.keys import identity, read_swarm
@@ -84,7 +84,9 @@ def host_name() -> str:
 def _roles(config: Config) -> tuple[str, ...]:
     if config.roles != "auto":
         return config.roles
-    return ROLES
+    suited = choose_roles(probe())
+    _log.info("roles: %s (%s)", ", ".join(suited.roles), suited.reason)
+    return suited.roles
 
 
 def _timing(config: Config) -> Timing:

@@ -31,22 +31,34 @@ class Roster:
         self.suspect_ms = presence_ms * _MISSES + presence_ms // 2
         self.seen: dict[PeerId, Seen] = {}
         self.connected: set[PeerId] = set()
+        self.turns = 0  # how often somebody came, went or changed roles
+        self._alive: dict[PeerId, Presence] = {}
+        self._alive_until_ms = -1
 
     def hear(self, peer: PeerId, presence: Presence, mono_ms: int) -> Presence | None:
         """Note a peer's word; returns its previous one."""
         before = self.seen.pop(peer, None)
         if len(self.seen) >= limits.PEERS_MAX:
             self.seen.pop(next(iter(self.seen)))
+            self._alive_until_ms = -1
         self.seen[peer] = Seen(presence, mono_ms)
+        known = self._alive.get(peer)
+        if known is not None and not presence.leaving and presence.roles == known.roles:
+            self._alive[peer] = presence
+        else:
+            self._alive_until_ms = -1
         return before.presence if before else None
 
     def alive(self, mono_ms: int) -> dict[PeerId, Presence]:
-        """Peers that have spoken lately and not said goodbye."""
-        return {
-            peer: seen.presence
-            for peer, seen in sorted(self.seen.items())
-            if mono_ms - seen.mono_ms <= self.suspect_ms and not seen.presence.leaving
-        }
+        """Peers that have spoken lately and not said goodbye, in order of id."""
+        if mono_ms > self._alive_until_ms:
+            before = self._alive
+            lately = mono_ms - self.suspect_ms
+            here = {p: s for p, s in sorted(self.seen.items()) if s.mono_ms >= lately and not s.presence.leaving}
+            self._alive = {peer: seen.presence for peer, seen in here.items()}
+            self._alive_until_ms = min((seen.mono_ms for seen in here.values()), default=mono_ms) + self.suspect_ms
+            self.turns += _held(before) != _held(self._alive)
+        return self._alive
 
     def next_silence_ms(self, mono_ms: int) -> int | None:
         """When, on the monotonic clock, the next of the peers that are alive will be given up if it says nothing."""
@@ -65,3 +77,7 @@ class Roster:
         if wall_ms >= limits.PLAUSIBLE_MS_MIN:
             votes.append(0)
         return statistics.median_low(votes) if votes else 0
+
+
+def _held(alive: dict[PeerId, Presence]) -> list[tuple[PeerId, tuple[str, ...]]]:
+    return [(peer, presence.roles) for peer, presence in alive.items()]

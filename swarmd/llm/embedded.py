@@ -19,7 +19,7 @@ from swarmd.events.kinds import Subgoal, Usage
 from swarmd.llm import tiny
 from swarmd.llm.extract import composed
 from swarmd.llm.link import Link
-from swarmd.roles.checks import check_split, tidy
+from swarmd.roles.checks import check_split, is_looping, tidy
 from swarmd.roles.work import (
     Answer,
     Backend,
@@ -41,6 +41,7 @@ _CANDIDATES = 4  # decoded together for the price of two
 _TRIES = 2  # rounds of candidates for one part before the split goes on without it
 _PART_TOKENS = 18
 _TEXT_TOKENS = 90  # four sentences
+_DRAFTS = 3  # of a leaf's text: two out of three are good at once
 _LEAF_AT_ROOT = 1.5  # log odds; a goal's own parts are taken for leaves only if they are clearly small
 _LEAF_BELOW = -1.5  # deeper parts are, unless they are clearly large: a tiny model's third level says nothing new
 _X86_FLAGS = {"avx2", "fma", "f16c", "bmi2"}
@@ -170,8 +171,9 @@ class EmbeddedLlm:
         )
         is_root = request.place.is_root
         leaves = [value >= (_LEAF_AT_ROOT if is_root else _LEAF_BELOW) for value in odds]
-        if is_root and all(leaves):
-            leaves[odds.index(min(odds))] = False
+        if is_root:  # of a goal's own parts half deserve a closer look, whatever a tiny model thinks of them
+            for index in sorted(range(len(parts)), key=odds.__getitem__)[: len(parts) // 2]:
+                leaves[index] = False
         return leaves
 
     async def _judge(self, request: Judge) -> Judgement:
@@ -194,8 +196,8 @@ class EmbeddedLlm:
         return logprobs
 
     async def _execute(self, request: Execute, seed: int, on_text: Callable[[str], None]) -> Text:
-        tokens = 0
-        for attempt in range(2):
+        tokens, best = 0, ""
+        for attempt in range(_DRAFTS):
             pieces: list[str] = []
 
             def take(piece: str, pieces: list[str] = pieces) -> None:
@@ -209,16 +211,21 @@ class EmbeddedLlm:
                 "tokens_max": _TEXT_TOKENS,
                 "temperature": 0.4 + 0.2 * attempt,
                 "repeat_penalty": 1.1 + 0.05 * attempt,
-                "stop": ["\n\n"],
+                "stop": [],
                 "seed": (seed + attempt) & 0x7FFFFFFF,
             }
             done: dict[str, Any] = await self._link.ask(job, take)
             tokens += done["tokens"]
             text = tiny.finished("".join(pieces))
             if not tiny.is_degenerate(text):
-                return Text(text=text, model=self._model, usage=Usage(tokens=tokens))
+                best = text
+                break
+            if not is_looping(text):
+                best = max(best, text, key=len)
             on_text("\n")
-        raise RemoteFault("the embedded model wrote nothing usable, twice")
+        if not best:
+            raise RemoteFault(f"the embedded model wrote nothing usable in {_DRAFTS} drafts")
+        return Text(text=best, model=self._model, usage=Usage(tokens=tokens))
 
 
 def find_model() -> Path:

@@ -128,10 +128,11 @@ def task_prompt(place: Place, inputs: Sequence[Part]) -> str:
 
 
 def finished(text: str) -> str:
-    """*text* up to the end of its last whole sentence, in one paragraph."""
+    """*text* up to the end of its last whole sentence, in one paragraph; empty if there is none. The full stop of a
+    list's number ends no sentence, so "here is a guide: 1. First" is not one."""
     text = clean(text, limits.RESULT_BYTES_MAX)
-    ends = [match.end() for match in re.finditer(r"[.!?](?=\s|$)", text)]
-    return text[: ends[-1]] if ends else text
+    ends = [match.end() for match in re.finditer(r"(?<![\s\d]\d)(?<!\s\d\d)[.!?](?=\s|$)", text)]
+    return text[: ends[-1]] if ends else ""
 
 
 def is_degenerate(text: str) -> bool:

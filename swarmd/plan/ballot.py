@@ -7,8 +7,8 @@ This is Paxos (Lamport 1998) with the coordinator of each ballot fixed beforehan
 of trusted: only a proposal that could have reached its quorum binds the chair.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
 
 from swarmd.events.kinds import Approval, Nomination, Promise, Vote
 from swarmd.vocab.hlc import Hlc
@@ -93,6 +93,9 @@ class BallotBook:
     stamps: dict[tuple[int, PeerId], int] = field(default_factory=dict)  # earliest HLC of a vote
     promises: dict[int, dict[PeerId, dict[EventId, Promise]]] = field(default_factory=dict)
     nominations: dict[int, dict[EventId, Nomination]] = field(default_factory=dict)
+    _counted_for: Electorate | None = field(default=None, compare=False)
+    _complete: dict[int, list[tuple[EventId, Hlc]]] = field(default_factory=dict, compare=False)
+    _uncounted: set[int] = field(default_factory=set, compare=False)
 
     def add(self, identifier: EventId, event: Vote | Promise | Nomination) -> None:
         """Take in one event of this task."""
@@ -102,6 +105,7 @@ class BallotBook:
                 said.add((event.proposal, event.approve))
                 key = (event.ballot, event.author)
                 self.stamps[key] = min(event.hlc, self.stamps.get(key, event.hlc))
+                self._uncounted.add(event.ballot)
             case Promise():
                 self.promises.setdefault(event.ballot, {}).setdefault(event.author, {})[identifier] = event
             case Nomination():
@@ -129,24 +133,39 @@ class BallotBook:
             (ballot, peer) for ballot, said in self.votes.items() for peer, votes in said.items() if len(votes) > 1
         )
 
-    def accepted(self, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
+    def accepted(self, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         """The accepted split among the *known* proposals of this task, if there is one.
 
         Where several ballots accepted it, it is born in the one that was complete first: votes that are heard late can
         only move that back, so a claim that was valid stays valid.
         """
-        known = set(known)
-        found: Acceptance | None = None
-        for ballot in sorted(self.votes):
-            named = {proposal for votes in self.votes[ballot].values() for proposal, approve in votes if approve}
-            for proposal in sorted(named & known if found is None else named & {found.proposal}):
-                approvals = self.approvals(ballot, proposal, electorate)
-                if not approvals or len(approvals) < electorate.quorum:
-                    continue
-                born = Hlc(sorted(self.stamps[ballot, peer] for peer in approvals)[electorate.quorum - 1])
-                found = found or Acceptance(ballot, proposal, born)
-                found = Acceptance(found.ballot, found.proposal, min(found.born, born))
-                break
+        if electorate != self._counted_for:
+            self._counted_for, self._complete, self._uncounted = electorate, {}, set(self.votes)
+        for ballot in self._uncounted:  # a vote costs the count of its own ballot, however many there were
+            self._complete.pop(ballot, None)
+            if counted := self._count(ballot, electorate):
+                self._complete[ballot] = counted
+        self._uncounted.clear()
+        complete = [
+            Acceptance(ballot, proposal, born)
+            for ballot, found in sorted(self._complete.items())
+            for proposal, born in found
+            if proposal in known
+        ]
+        if not complete:
+            return None
+        first = complete[0]
+        return replace(first, born=min(one.born for one in complete if one.proposal == first.proposal))
+
+    def _count(self, ballot: int, electorate: Electorate) -> list[tuple[EventId, Hlc]]:
+        """The proposals that *ballot* accepted (one, with a quorum over half), and when their quorum was complete."""
+        named = {proposal for votes in self.votes[ballot].values() for proposal, approve in votes if approve}
+        found = []
+        for proposal in sorted(named):
+            approvals = self.approvals(ballot, proposal, electorate)
+            if approvals and len(approvals) >= electorate.quorum:
+                stamps = sorted(self.stamps[ballot, peer] for peer in approvals)
+                found.append((proposal, Hlc(stamps[electorate.quorum - 1])))
         return found
 
     def hopeless(self, ballot: int, electorate: Electorate) -> bool:

@@ -179,6 +179,6 @@ def _status(plan: GoalPlan, task: Task, book: TaskBook) -> TaskStatus:
     if task.state == "split":
         return "split"
     claim = holder_of(task, book)
-    if claim is not None and not any(r.claim == claim for r in book.results.values()):
+    if claim is not None and not book.outcomes(claim):
         return "claimed"
     return "waiting" if plan.blocked(task) else "ready"

@@ -82,6 +82,11 @@ class TaskBook:
             proposal = parent
         return len(seen) - 1
 
+    def outcomes(self, claim: EventId) -> list[Result]:
+        """How *claim* ended, by the word of its own author; what others say of it does not count."""
+        author, attempt = self.claims[claim].author, self.claims[claim].attempt
+        return [r for r in self.results.values() if (r.claim, r.author, r.attempt) == (claim, author, attempt)]
+
     def refined(self) -> set[EventId]:
         """Proposals that some other proposal polishes."""
         return {p.refines for p in self.proposals.values() if p.refines is not None}

@@ -262,7 +262,7 @@ class Labour:
 def unfinished_claim(task: Task, book: TaskBook) -> EventId | None:
     """The claim that holds a task which is being worked on; None if nobody holds it, or its attempt has ended."""
     claim = holder_of(task, book) if task.state == "ready" else None
-    return claim if claim is not None and not any(r.claim == claim for r in book.results.values()) else None
+    return claim if claim is not None and not book.outcomes(claim) else None
 
 
 def clean_piece(text: str) -> str:

@@ -86,6 +86,8 @@ class Machine:
         self._thought = Thought(self._record, self.me, self._company, self._labour, self._jobs, rng)
         self._desk = Desk(self._record, self.me, self._company, self._labour, self._jobs)
         self._stopping = False
+        self._with_role: dict[str, list[PeerId]] = {}
+        self._held_by: tuple[int, tuple[str, ...]] | None = None  # of which turn of the roster, and own roles
         self._stirred = True  # whether the roles must look whatever the news
         self._due_ms = 0
         self._news: tuple[object, ...] = ()
@@ -187,13 +189,16 @@ class Machine:
 
     def _scene(self, turn: Turn) -> Scene:
         alive = self.roster.alive(turn.mono_ms)
-        roles = {peer: presence.roles for peer, presence in alive.items()} | {self.me.peer: self.me.roles}
-        with_role = {role: sorted(peer for peer, held in roles.items() if role in held) for role in ROLES}
+        held_by = (self.roster.turns, self.me.roles)
+        if held_by != self._held_by:
+            self._held_by = held_by
+            roles = {peer: presence.roles for peer, presence in alive.items()} | {self.me.peer: self.me.roles}
+            self._with_role = {role: sorted(peer for peer, held in roles.items() if role in held) for role in ROLES}
         return Scene(
             me=self.me.peer,
             mono_ms=turn.mono_ms,
             timing=self._timing,
-            with_role=with_role,
+            with_role=self._with_role,
             clocks=self._thought.clocks,
         )
 

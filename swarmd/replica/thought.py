@@ -48,16 +48,19 @@ class Thought:
     def think(self, turn: Turn, scene: Scene) -> None:
         """Say what is to be said about every open task, and start what the model has room for."""
         wishes: list[tuple[int, int, Subject]] = []
+        open_tasks: set[TaskId] = set()
         for age, plan in enumerate(self._record.plan.open_goals()):
             self._name_electorate(turn, plan, scene)
             for task in list(plan.walk()):
                 if task.state != "open" or task.leaf:
-                    self.clocks.pop(task.id, None)
                     continue
+                open_tasks.add(task.id)
                 self._start_clock(plan, task, scene)
                 if self._company.caught_up:
                     wishes += [(rank, age, wish) for rank, wish in self._consider(turn, plan, task, scene)]
                 turn.wake_at(scorer.deadline(plan, task, scene))
+        for task_id in self.clocks.keys() - open_tasks:
+            del self.clocks[task_id]
         wanted = {wish for _, _, wish in wishes}
         self._jobs.keep(turn, lambda subject: subject.kind == "work" or subject in wanted)
         for _, _, wish in sorted(wishes, key=lambda entry: entry[:2]):

@@ -43,7 +43,7 @@ def next_attempt(goal: GoalPlan, task: Task, expired: set[EventId]) -> int | Non
     claim = holder_of(task, book)
     if claim is None:
         return attempts_failed(task, book) + 1
-    failed = any(r.claim == claim and r.status == "failed" for r in book.results.values())
+    failed = any(result.status == "failed" for result in book.outcomes(claim))
     return book.claims[claim].attempt + 1 if failed or claim in expired else None
 
 

@@ -56,12 +56,18 @@ def unscored(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
 
 
 def overdue(goal: GoalPlan, task: Task, scene: Scene) -> list[EventId]:
-    """Splits on which a ballot waits for this scorer's mark alone: its stall is near, and the model has not spoken."""
-    clock = scene.clocks[task.id]
-    if clock.ballot_ms is None or scene.mono_ms < _stalls_at(clock, scene):
-        return []
-    book = goal.book(task.id)
-    named = [n.proposal for _, n, _ in book.ballots.valid_nominations(clock.ballot, goal.electorate)]
+    """Splits on which a ballot waits for this scorer's mark alone: it has stalled, or others are leaving it already,
+    and the model has not spoken."""
+    book, clock, electorate = goal.book(task.id), scene.clocks[task.id], goal.electorate
+    ballots = book.ballots
+    stalled = clock.ballot_ms is not None and scene.mono_ms >= _stalls_at(clock, scene)
+    furthest = max((b for b, said in ballots.promises.items() if set(electorate.members) & said.keys()), default=0)
+    waiting = [
+        ballot
+        for ballot in ballots.nominations
+        if ballot >= ballots.promised(scene.me) and (ballot < furthest or (stalled and ballot == clock.ballot))
+    ]
+    named = [n.proposal for ballot in waiting for _, n, _ in ballots.valid_nominations(ballot, electorate)]
     return [p for p in unscored(goal, task, scene) if p in named]
 
 

@@ -21,6 +21,8 @@ def clean(text: str, bytes_max: int, *, lines: bool = False) -> str:
     With *lines*, line breaks and tabs stay; otherwise all white space becomes single spaces. Lone surrogates become
     U+FFFD. Idempotent.
     """
+    if text.isascii() and text.isprintable():  # most text, and a busy peer reads a lot of it
+        return cut(text.strip() if lines else " ".join(text.split()), bytes_max).rstrip()
     text = _SURROGATE.sub("\ufffd", text)
     text = _ESCAPE.sub("", text).translate(_BIDI)
     if lines:

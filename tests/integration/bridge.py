@@ -115,7 +115,7 @@ class Host:
         *peers: str,
         listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/4001", "/ip6/::/tcp/4001"),
         delay_ms: int = 20,
-        roles: str = '"auto"',
+        roles: str = '["decomposer", "scorer", "executor"]',
     ) -> None:
         """Start the daemon and wait until it answers."""
         config = CONFIG.format(

@@ -1,13 +1,21 @@
 """The demo as a person runs it: real daemons, real links, the scripted model."""
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
+
+from swarmd.cli.demo import household
+from swarmd.cli.demo.layout import household as residents
+from tests.unit.llm.fake_ollama import FakeOllama, Json
 
 DEMO = [sys.executable, "-m", "swarmd", "demo", "--model", "scripted"]
 PATIENCE_S = 100  # 20 s on two idle cores
@@ -94,3 +102,55 @@ def test_ctrl_c_stops_every_child_within_five_seconds_and_leaves_nothing(demo: D
     assert process.returncode == 130
     assert not [pid for pid in children if alive(pid)]
     assert demo.left_over() == []
+
+
+def test_where_loopback_carries_no_multicast_the_peers_find_each_other_by_static_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(household, "loopback_carries_multicast", lambda: False)
+
+    async def main() -> None:
+        async with household.started(residents(4), "scripted", say=print) as home:
+            assert not home.by_multicast
+            assert len(await home.together()) == 4
+
+    trio.run(main)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_ollama_that_answers_is_used_first(tmp_path: Path) -> None:
+    fake = FakeOllama({"qwen3:4b": "4.0B"}, _obliging)
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, "-m", "swarmd", "demo", "--nodes", "4", "--report", str(tmp_path / "report.md")]
+
+    async def main() -> str:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(lambda task_status: fake.serve(task_status=task_status))
+            with trio.fail_after(PATIENCE_S):
+                done = await trio.run_process(
+                    [*command, "Pack a suitcase"],
+                    capture_stdout=True,
+                    env={**environment, "OLLAMA_HOST": fake.host},
+                )
+            nursery.cancel_scope.cancel()
+        return done.stdout.decode()
+
+    output = trio.run(main)
+    assert "Model: qwen3:4b" in output
+    assert "tiny model" not in output
+    assert "All equal." in output
+    assert fake.asked
+
+
+def _obliging(request: Json) -> str:
+    """What a model that obeys the schema might say; different for every request."""
+    fields = request["format"]["properties"] if request.get("format") else {}
+    seed = hashlib.sha256(json.dumps(request["messages"]).encode()).hexdigest()
+    words = [seed[at : at + 7].translate(str.maketrans("0123456789", "ghijklmnop")) for at in range(0, 42, 7)]
+    if "subgoals" in fields:
+        titles = [f"Fetch the {words[n]} from {words[n + 1]}" for n in (0, 2, 4)]
+        return json.dumps({"subgoals": [{"title": t, "detail": "", "leaf": False, "after": []} for t in titles]})
+    if "specific" in fields:
+        return json.dumps({"critique": "fine", "specific": 0.9, "disjoint": 0.8, "covering": 0.7})
+    return f"Take the {words[0]} and put it next to the {words[1]}. Then close the lid."

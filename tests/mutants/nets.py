@@ -1,4 +1,4 @@
-"""The two nets that every mutant must be caught in, each in a process of its own: the tests of the core, and the simulator."""
+"""The two nets that every mutant must be caught in, each in a process of its own: tests of the core, and simulator."""
 
 import os
 import subprocess
@@ -33,6 +33,10 @@ class Catch:
         return f"killed by {self.by}" if self.by else "SURVIVED"
 
 
+class CouldNotRun(Exception):
+    """A net tore before it could catch anything: a fault of the tests or of this machine, not of the mutant."""
+
+
 def by_tests(name: str) -> Catch:
     """Run the tests of the core against a mutant until one fails. An empty name runs them against the core as it is."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.plugin"]
@@ -43,7 +47,7 @@ def by_tests(name: str) -> Catch:
         return Catch("")
     failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED ")]
     if done.returncode != _TESTS_FAILED or not failed:
-        raise RuntimeError(
+        raise CouldNotRun(
             f"the tests could not run against {name or 'the core'}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}"
         )
     return Catch(failed[0].rpartition("::")[2])
@@ -66,7 +70,7 @@ def by_simulator(name: str, seeds: int) -> Catch:
         if failed:
             return Catch(" ".join(failed[0].split()[1:3]) + " " + failed[0].partition(": ")[2][:60])
         if done.returncode != 0:
-            raise RuntimeError(
+            raise CouldNotRun(
                 f"the simulator could not run against {name}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}"
             )
     return Catch("")

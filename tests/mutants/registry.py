@@ -1,20 +1,21 @@
 """The mutants: each a wrong rule in one sentence, and the patch of the core that makes it so."""
 
-import random
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import swarmd.replica.machine  # brings in every module of the core
-from swarmd.events.envelope import Envelope, Opened, open_envelope
-from swarmd.events.kinds import Claim, Event, Goal, Nomination, Promise, Result
+import swarmd.replica.machine  # noqa: F401 - brings in every module of the core
+from swarmd.events.codec import decode
+from swarmd.events.envelope import Envelope, Opened
+from swarmd.events.kinds import Approval, Claim, Event, Nomination, Promise, Result, Score
 from swarmd.gossip import eventset, reconcile
 from swarmd.gossip.frames import Bound
-from swarmd.plan import ballot, claims, plan, task
-from swarmd.plan.ballot import Acceptance, Approval, BallotBook, Electorate, Forced, Free, Recovery
+from swarmd.plan import ballot, claims, task
+from swarmd.plan.ballot import Acceptance, BallotBook, Electorate, Forced, Free, Recovery
 from swarmd.plan.plan import GoalPlan, Plan, Shift
 from swarmd.plan.task import Task, TaskBook
-from swarmd.replica.effects import Append, Effect, Publish
+from swarmd.replica.effects import Append, Effect
 from swarmd.replica.inputs import Now
 from swarmd.replica.jobs import Jobs
 from swarmd.replica.labour import Labour
@@ -23,6 +24,7 @@ from swarmd.replica.record import Record
 from swarmd.replica.turn import Turn
 from swarmd.roles import decomposer, scene, scorer
 from swarmd.vocab import hlc, ids
+from swarmd.vocab.faults import RemoteFault
 from swarmd.vocab.hlc import Hlc
 from swarmd.vocab.ids import EventId, PeerId, TaskId
 
@@ -84,10 +86,17 @@ def promise_forgotten_after_restart() -> None:
     restore = Record.restore
 
     def forgetful(self: Record, turn: Turn, envelopes: Iterable[Envelope]) -> None:
-        kept = [e for e in envelopes if not isinstance(open_envelope(e, self._swarm).event, Promise)]
-        restore(self, turn, kept)
+        restore(self, turn, [e for e in envelopes if not isinstance(decode_or_none(e), Promise)])
 
     put(restore, forgetful)
+
+
+def decode_or_none(envelope: Envelope) -> Event | None:
+    """The event inside, None if it is rotten."""
+    try:
+        return decode(envelope.payload)
+    except RemoteFault:
+        return None
 
 
 @mutant("a scorer votes in ballots below its promise")
@@ -185,7 +194,7 @@ def approvals_add_up_over_ballots() -> None:
 
     accepted = BallotBook.accepted
 
-    def lenient(self: BallotBook, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
+    def lenient(self: BallotBook, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         for number in self.votes:
             for peer in electorate.members:
                 earliest = [hlc for (_, voter), hlc in self.stamps.items() if voter == peer]
@@ -211,7 +220,7 @@ def joins_no_ballot_of_others() -> None:
     promise = scorer._promise
 
     def alone(*arguments: object) -> scorer.SayPromise | None:
-        goal, about, book, electorate, the_scene, clock = arguments
+        _, _, book, electorate, the_scene, clock = arguments
         said = promise(*arguments)  # type: ignore[arg-type]
         assert isinstance(book, TaskBook)
         assert isinstance(the_scene, scene.Scene)
@@ -226,9 +235,10 @@ def joins_no_ballot_of_others() -> None:
 
 @mutant("a split is born with its lowest accepted ballot, though a higher one was complete before")
 def birth_moves_forward() -> None:
-    def accepted(self: BallotBook, electorate: Electorate, known: Iterable[EventId]) -> Acceptance | None:
+    def accepted(self: BallotBook, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         for number in sorted(self.votes):
-            for proposal in sorted(known):
+            named = {proposal for votes in self.votes[number].values() for proposal, _ in votes}
+            for proposal in sorted(proposal for proposal in named if proposal in known):
                 approvals = self.approvals(number, proposal, electorate)
                 if approvals and len(approvals) >= electorate.quorum:
                     stamps = sorted(self.stamps[number, peer] for peer in approvals)
@@ -355,19 +365,8 @@ def early_authors_dropped() -> None:
 
 @mutant("a child's id is assigned in order of appearance instead of derived")
 def child_ids_assigned() -> None:
-    assigned: dict[tuple[int, EventId, int], TaskId] = {}
-    rng = random.Random(0)
-
-    def child_task(proposal: EventId, index: int) -> TaskId:
-        return assigned.setdefault((index, proposal, 0), TaskId(rng.randbytes(32).hex()))
-
-    original = ids.child_task
-
-    def per_plan(proposal: EventId, index: int) -> TaskId:
-        # two folds in one process are two machines: they would not share a table
-        return child_task(proposal, index) if rng.random() < 0.999 else original(proposal, index)
-
-    put(original, per_plan)
+    order = itertools.count()
+    put(ids.child_task, lambda proposal, index: TaskId(f"{next(order):064x}"))
 
 
 @mutant("a scorer's last mark counts, by arrival")
@@ -375,8 +374,6 @@ def last_heard_mark_counts() -> None:
     add = TaskBook.add
 
     def overwrite(self: TaskBook, identifier: EventId, event: object) -> None:
-        from swarmd.events.kinds import Score  # noqa: PLC0415
-
         if isinstance(event, Score):
             self.scores.setdefault(event.proposal, {})[event.author] = (event.hlc, identifier, event)
         else:
@@ -468,9 +465,3 @@ def strict_forgotten() -> None:
 @mutant("nobody polishes")
 def nothing_polished() -> None:
     put(decomposer.weakest_link, lambda goal, about, the_scene: None)
-
-
-assert swarmd.replica.machine
-assert plan
-assert Goal
-assert Publish

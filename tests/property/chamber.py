@@ -1,5 +1,6 @@
-"""One task before its electorate, without signatures, model or network: scorers speak through a channel that loses, delays and
-reorders, fall silent and come back with what was on their disk. Next to it, a model of the ballot so dumb that it is plainly right.
+"""One task before its electorate, without signatures, model or network: scorers speak through a channel that loses,
+delays and reorders, fall silent and come back with what was on their disk. Next to it, a model of the ballot so dumb
+that it is plainly right.
 """
 
 import hashlib
@@ -30,10 +31,17 @@ class Scorer:
 
 
 class Chamber:
-    """*size* scorers, two rival splits that they mark differently, and every event ever said."""
+    """*size* scorers, three rival splits that they mark differently, and every event ever said."""
 
     def __init__(
-        self, rng: random.Random, size: int, *, quorum: int = 0, strict: bool = False, mean: float = 0.6
+        self,
+        rng: random.Random,
+        size: int,
+        *,
+        quorum: int = 0,
+        strict: bool = False,
+        mean: float = 0.6,
+        marks_known: float = 1.0,
     ) -> None:
         self.rng = rng
         self.now_ms = 0
@@ -52,11 +60,11 @@ class Chamber:
                     subgoals=(Subgoal(title=f"a{number}"), Subgoal(title=f"b{number}")),
                 )
             )
-            for number in range(2)
+            for number in range(3)
         ]  # fmt: skip
         for split in self.splits:
             for peer in self.peers:
-                mark = min(1.0, max(0.0, rng.gauss(mean, 0.2)))
+                mark = min(1.0, max(0.0, rng.gauss(mean, 0.3)))
                 self._keep(
                     Score(
                         author=peer, hlc=3, goal=self.goal, task=self.task, proposal=split,
@@ -67,8 +75,9 @@ class Chamber:
         self.scorers = [Scorer(peer, GoalPlan(self.goal)) for peer in self.peers]
         self.flying: list[tuple[Scorer, EventId]] = []
         for one in self.scorers:
-            for identifier in self.first:
-                self._deliver(one, identifier)
+            for identifier, event in self.events.items():
+                if not isinstance(event, Score) or event.author == one.peer or rng.random() < marks_known:
+                    self._deliver(one, identifier)
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
@@ -87,25 +96,32 @@ class Chamber:
             self._deliver(one, identifier)
             self.flying += [(other, identifier) for other in self.scorers if other is not one]
 
-    def stir(self) -> None:
-        """Something that may happen in a bad hour."""
-        one = self.rng.choice(self.scorers)
-        match self.rng.randrange(12):
-            case 0:
-                self.now_ms += self.rng.randrange(1_500)
-            case 1:
-                one.up = False
-            case 2:
-                self._restart(one)
-            case 3 if self.flying:
-                self.flying.pop(self.rng.randrange(len(self.flying)))  # lost
-            case 4 if self.flying:
-                self.flying.append(self.rng.choice(self.flying))  # repeated
-            case 5 | 6 | 7 | 8 if self.flying:
-                hearer, identifier = self.flying.pop(self.rng.randrange(len(self.flying)))
-                self._deliver(hearer, identifier)
-            case _:
+    def spell(self) -> None:
+        """A spell of bad weather: some scorers hear each other more or less, the others nothing; then it shifts.
+
+        It ends in the middle of things: a vote is on the air, or on one disk alone, when the next ballot begins.
+        """
+        rng = self.rng
+        together = rng.sample(self.scorers, rng.randint(1, len(self.scorers)))
+        luck = rng.choice((0.15, 0.4, 0.8))
+        for one in together:
+            one.up = True
+        for _ in range(rng.randint(1, 14)):
+            for one in rng.sample(together, rng.randint(0, len(together))):
                 self.speak(one)
+            waiting, self.flying = self.flying, []
+            for hearer, identifier in waiting:
+                if hearer in together and rng.random() < luck:
+                    self._deliver(hearer, identifier)
+                    if rng.random() < 0.05:
+                        self.flying.append((hearer, identifier))  # to come once more
+                elif rng.random() < 0.98:
+                    self.flying.append((hearer, identifier))
+            self.now_ms += rng.randrange(800)
+        for one in self.scorers:
+            if rng.random() < 0.2:
+                self._restart(one)
+            one.up = one.up and rng.random() < 0.9
 
     def heal(self, up: Iterable[Scorer]) -> None:
         """From now on these are up, and everybody up hears everything that anybody up knows."""
@@ -146,7 +162,7 @@ class Chamber:
         return identifier
 
     def _deliver(self, one: Scorer, identifier: EventId) -> None:
-        if (one.up or identifier in self.first) and identifier not in one.disk:
+        if one.up and identifier not in one.disk:
             one.disk.append(identifier)
             one.plan.apply(identifier, self.events[identifier])
 

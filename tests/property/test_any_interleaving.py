@@ -1,4 +1,5 @@
-"""Two replicas under whatever happens in whatever order: they never contradict each other, and a sync makes them equal."""
+"""Two replicas under whatever happens in whatever order: they never contradict each other, and a sync makes them
+equal."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -170,7 +171,8 @@ class TwoReplicas(RuleBasedStateMachine):
         self.lan.cut(self.lan[0], self.lan[1])
         self.lan.link(self.lan[0], self.lan[1])
         assert self.lan.run(60_000, until=self.level), "linked and left alone, they become level"
-        assert len(self.lan.digests()) == 1
+        one, other = (station.machine.plan.digest() for station in self.lan.stations[:2])
+        assert one == other
         for station in self.lan.stations:
             station.feed(BackendChanged(MODEL))
         if (
@@ -180,10 +182,12 @@ class TwoReplicas(RuleBasedStateMachine):
             assert self.lan.run(900_000, answering=obliging, until=self.lan.ended), "and every goal ends"
 
     def level(self) -> bool:
-        return len({station.machine.events.fingerprint() for station in self.lan.stations}) == 1
+        """The observer may know more: what the others lost with their power it is too mute to give back."""
+        one, other, observer = ({event.id for event in s.machine.events} for s in self.lan.stations)
+        return one == other <= observer
 
 
 def test_any_interleaving_of_inputs_leaves_two_replicas_equal_after_a_sync() -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         TwoReplicas, settings=settings(max_examples=25, stateful_step_count=40, derandomize=True, deadline=None)
     )

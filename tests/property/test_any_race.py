@@ -1,4 +1,5 @@
-"""Claims: the same holder and the same counting result everywhere, and they are what a child would pick from the list."""
+"""Claims: the same holder and the same counting result everywhere, and they are what a child would pick from the
+list."""
 
 import random
 from collections.abc import Iterable

@@ -53,8 +53,8 @@ class Talk:
     given: list[Envelope] = field(default_factory=list)
 
     def run(self, frames_max: int = 2_000, between: "list[Opened] | None" = None) -> bool:
-        """Talk until level, or until the stream breaks after *frames_max* questions; whether level. *between*: events that
-        the initiator hears from others meanwhile, one after each answer."""
+        """Talk until level, or until the stream breaks after *frames_max* questions; whether level. *between*: events
+        that the initiator hears from others meanwhile, one after each answer."""
         initiator = Initiator(self.ours, self.horizon, silent=self.silent)
         question: Frame | None = initiator.start()
         for _ in range(frames_max):

@@ -1,4 +1,5 @@
-"""Run seeds: `python -m tests.sim --seeds 300`, or replay one: `python -m tests.sim --seed 7 --scenario storm --trace`."""
+"""Run seeds: `python -m tests.sim --seeds 300`, or replay one: `python -m tests.sim --seed 7 --scenario storm
+--trace`."""
 
 import argparse
 import multiprocessing
@@ -7,21 +8,23 @@ import time
 import traceback
 from collections import Counter
 
+from tests.sim.violation import Violation
 from tests.sim.weather import SCENARIOS, scenario_of
-from tests.sim.world import Violation, run
+from tests.sim.world import run
 
 
-def attempt(job: tuple[int, str]) -> tuple[int, str, str, int]:
-    """Seed, scenario, what went wrong (empty: nothing) and the number of inputs."""
+def attempt(job: tuple[int, str]) -> tuple[int, str, str, Counter[str]]:
+    """Seed, scenario, what went wrong (empty: nothing) and what the run met."""
     seed, scenario = job
     try:
         world = run(seed, scenario)
     except Violation as violation:
-        return seed, scenario, str(violation), 0
-    except Exception as error:  # noqa: BLE001 - a crash of the core is the gravest finding of all
+        return seed, scenario, str(violation), Counter()
+    except Exception as error:
         where = "".join(traceback.format_exception(error)[-3:])
-        return seed, scenario, f"containment: {type(error).__name__}: {error}\n{where}", 0
-    return seed, scenario, "", world.inputs
+        return seed, scenario, f"containment: {type(error).__name__}: {error}\n{where}", Counter()
+    world.met["inputs"] = world.inputs
+    return seed, scenario, "", world.met
 
 
 def main() -> int:
@@ -54,21 +57,20 @@ def sweep(jobs: list[tuple[int, str]], processes: int) -> int:
     """Run all *jobs*, print what failed and how long it took."""
     started = time.monotonic()
     failed = 0
-    inputs = 0
+    met: Counter[str] = Counter()
     ran: Counter[str] = Counter()
     with multiprocessing.get_context("fork").Pool(processes) as pool:
-        for seed, scenario, wrong, count in pool.imap_unordered(attempt, jobs, chunksize=4):
+        for seed, scenario, wrong, counts in pool.imap_unordered(attempt, jobs, chunksize=4):
             ran[scenario] += 1
-            inputs += count
+            met += counts
             if wrong:
                 failed += 1
                 print(f"FAILED seed {seed} {scenario}: {wrong}", flush=True)
     spent = time.monotonic() - started
     mix = ", ".join(f"{count} {name}" for name, count in sorted(ran.items()))
     rate = len(jobs) / spent / processes
-    print(
-        f"{len(jobs)} runs ({mix}), {inputs} inputs, {failed} violations; {spent:.1f} s, {rate:.1f} runs a second and process"
-    )
+    print("met: " + ", ".join(f"{count:,} {what}" for what, count in sorted(met.items())))
+    print(f"{len(jobs)} runs ({mix}), {failed} violations; {spent:.1f} s, {rate:.1f} runs a second and process")
     return 1 if failed else 0
 
 

@@ -12,7 +12,8 @@ YEAR_MS = 365 * 24 * HOUR_MS
 
 @dataclass(slots=True)
 class Clocks:
-    """*wrong_ms*: wall clock less true time. *drift_ppm*: by how much the wall clock runs fast, parts per million. *wild*: it may
+    """*wrong_ms*: wall clock less true time. *drift_ppm*: by how much the wall clock runs fast, parts per million.
+    *wild*: it may
     be off by anything."""
 
     mono_base_ms: int

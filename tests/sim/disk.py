@@ -8,7 +8,8 @@ from swarmd.events.envelope import Envelope
 
 @dataclass(slots=True)
 class Disk:
-    """An append-only journal. *synced*: how many records are on the platter; *backups*: lengths at which it was copied."""
+    """An append-only journal. *synced*: how many records are on the platter; *backups*: lengths at which it was
+    copied."""
 
     records: list[Envelope] = field(default_factory=list)
     synced: int = 0

@@ -1,4 +1,5 @@
-"""Scripted models: pure answers to requests, in moods from able to mad. Titles pass the text checks, so marks decide."""
+"""Scripted models: pure answers to requests, in moods from able to mad. Titles pass the text checks, so marks
+decide."""
 
 import random
 from dataclasses import dataclass
@@ -7,16 +8,17 @@ from typing import Literal
 
 from swarmd.events.kinds import Subgoal, Usage
 from swarmd.replica.inputs import Answered, Failed
-from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Part, Place, Propose, Request, Split, Text
+from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
 
 Mood = Literal["able", "even", "slow", "garbled", "contrary", "failing", "silent"]
 MOODS: tuple[Mood, ...] = ("able", "even", "slow", "garbled", "contrary", "failing", "silent")
 
 GIVES_UP_MS = 120_000  # an adapter ends a silent model's request after its own deadline
-_WORDS = (
-    "alpine biscuit cathedral dolphin ebony festival granite harbour island jasmine kettle lantern meadow nutmeg orchard"
-    " pavilion quarry rosemary saffron timber umbrella village walnut xylophone yearbook zeppelin"
-).split()
+_WORDS = [
+    "alpine", "biscuit", "cathedral", "dolphin", "ebony", "festival", "granite", "harbour", "island", "jasmine",
+    "kettle", "lantern", "meadow", "nutmeg", "orchard", "pavilion", "quarry", "rosemary", "saffron", "timber",
+    "umbrella", "village", "walnut", "xylophone", "yearbook", "zeppelin",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,3 @@ def _nonsense(request: Request, rng: random.Random) -> Answer:
     if kind == 4:
         return Judgement(specific=None, disjoint=None, covering=None, model="mad")
     return Text(text="word " * 40_000 if rng.random() < 0.1 else "", model="mad")
-
-
-__all__ = ["MOODS", "Mood", "Part", "Place", "Reply", "reply"]

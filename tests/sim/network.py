@@ -58,7 +58,8 @@ class Network:
 
 @dataclass(slots=True)
 class Wire:
-    """A sync stream between (host, incarnation, session) and the same of the other side. *half_open*: nothing arrives and
+    """A sync stream between (host, incarnation, session) and the same of the other side. *half_open*: nothing arrives
+    and
     nobody is told. *arrives*: when the last frame of each direction arrives, since frames keep their order."""
 
     ends: tuple[tuple[int, int, int], tuple[int, int, int]]

@@ -5,18 +5,52 @@ from collections.abc import Iterator
 
 import msgspec
 
-from swarmd.events.envelope import Envelope, Identity, Swarm, seal
-from swarmd.events.kinds import Claim, Member, Proposal, Subgoal, Vote
+from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, seal
+from swarmd.events.kinds import Claim, Member, Nomination, Proposal, Result, Score, Subgoal, Vote
 from swarmd.gossip.frames import Bound, Done, Live, Presence, Pull
 from swarmd.replica.inputs import Heard, Input, LiveHeard, PresenceHeard, SyncHeard, SyncOpened
-from swarmd.vocab.ids import EventId, GoalId, TaskId
+from swarmd.vocab.ids import EventId, GoalId, TaskId, child_task
 
 _FLOOD = 60  # of each kind
 
 
-def contradiction(vote: Vote, author: Identity, swarm: Swarm) -> Envelope:
-    """The opposite vote by the same scorer in the same ballot."""
+def contradiction(said: Vote | Score, author: Identity, swarm: Swarm) -> Envelope:
+    """The opposite vote by the same scorer in the same ballot, or another mark for the same split."""
+    if isinstance(said, Score):
+        return seal(msgspec.structs.replace(said, specific=1 - said.specific, hlc=said.hlc + 1), author, swarm)
+    vote = said
     return seal(msgspec.structs.replace(vote, approve=not vote.approve, hlc=vote.hlc + 1), author, swarm)
+
+
+def early_claims(split: Opened, author: Identity, swarm: Swarm) -> Iterator[Envelope]:
+    """Claims on the parts of a split that nobody has accepted yet, stamped before anybody could have."""
+    proposal = split.event
+    assert isinstance(proposal, Proposal)
+    for index in range(len(proposal.subgoals)):
+        task = child_task(split.id, index)
+        claim = Claim(author=author.peer, hlc=proposal.hlc, goal=proposal.goal, task=task, attempt=1, lease_ms=1_000)
+        yield seal(claim, author, swarm)
+
+
+def borrowed_result(claim: Opened, author: Identity, swarm: Swarm) -> Envelope:
+    """A result for somebody else's claim."""
+    event = claim.event
+    assert isinstance(event, Claim)
+    result = Result(
+        author=author.peer, hlc=event.hlc + 1, goal=event.goal, task=event.task, attempt=event.attempt, claim=claim.id,
+        status="done", text="Nothing was done",
+    )  # fmt: skip
+    return seal(result, author, swarm)
+
+
+def bogus_nomination(split: Opened, ballot: int, author: Identity, swarm: Swarm) -> Envelope:
+    """A nomination that rests on no promises, whoever has the chair."""
+    event = split.event
+    assert isinstance(event, Proposal)
+    nomination = Nomination(
+        author=author.peer, hlc=event.hlc + 1, goal=event.goal, task=event.task, ballot=ballot, proposal=split.id
+    )
+    return seal(nomination, author, swarm)
 
 
 def omen(author: Identity, swarm: Swarm, stamp: int, goal: str) -> Envelope:

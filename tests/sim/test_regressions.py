@@ -1,5 +1,7 @@
 """What storms have found, each as the smallest thing that shows it."""
 
+from types import UnionType
+
 from swarmd.events.codec import decode
 from swarmd.events.envelope import Identity, Opened, seal
 from swarmd.events.kinds import (
@@ -24,6 +26,7 @@ from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGo
 from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
+from tests.sim import strangers
 from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
 from tests.sim.stage import Stage, presence
 from tests.sim.world import SWARM, identity
@@ -42,6 +45,11 @@ def opened(event: Known, author: Identity = ANNA) -> Opened:
     return Opened(envelope.id, event, envelope)
 
 
+def membership(who: Identity) -> Opened:
+    """Somebody belongs to the swarm."""
+    return opened(Member(author=who.peer, hlc=STAMP, peer=who.peer, name="x", proof=SWARM.proof(who.peer)), who)
+
+
 def bobs_goal(electorate: tuple[PeerId, ...]) -> tuple[list[Opened], GoalId, EventId]:
     """Bob is a member and wants something, has proposed a split of it and thinks it good: events, goal and proposal."""
     me = BOB.peer
@@ -58,12 +66,20 @@ def bobs_goal(electorate: tuple[PeerId, ...]) -> tuple[list[Opened], GoalId, Eve
     split = opened(
         Proposal(author=me, hlc=STAMP + 2, goal=goal, task=TaskId(goal), strategy="by time", subgoals=parts), BOB
     )
-    marks = {"specific": 0.9, "disjoint": 0.9, "covering": 0.9}
-    score = opened(Score(author=me, hlc=STAMP + 3, goal=goal, task=TaskId(goal), proposal=split.id, **marks), BOB)
-    return [known, wanted, split, score], goal, split.id
+    score = Score(
+        author=me,
+        hlc=STAMP + 3,
+        goal=goal,
+        task=TaskId(goal),
+        proposal=split.id,
+        specific=0.9,
+        disjoint=0.9,
+        covering=0.9,
+    )
+    return [known, wanted, split, opened(score, BOB)], goal, split.id
 
 
-def said(stage: Stage, kind: type[Event]) -> list[Event]:
+def said(stage: Stage, kind: type[Event] | UnionType) -> list[Event]:
     """What that machine has said of one kind."""
     return [o.event for o in stage.machine.events if isinstance(o.event, kind) and o.event.author == stage.machine.peer]
 
@@ -97,7 +113,8 @@ def test_a_goal_whose_limits_leave_no_room_for_two_parts_is_a_leaf() -> None:
 
 
 def test_a_decomposer_whose_model_failed_goes_on_asking_while_the_task_is_open() -> None:
-    """Storms: every decomposer gave up after two failures, and with healthy models the goal still stayed open for ever."""
+    """Storms: every decomposer gave up after two failures, and with healthy models the goal still stayed open for
+    ever."""
     stage = Stage()
     stage.wait(9_000)
     effects = stage.feed(Commanded(1, SetGoal(text="Plan a picnic")))
@@ -122,7 +139,8 @@ def stamps(effects: list[Effect]) -> list[int]:
 
 
 def test_a_machine_that_boots_in_1970_and_is_then_set_right_does_not_leap_into_the_future() -> None:
-    """Storms: the offset learned from peers was added to a clock that NTP had set meanwhile; everyone refused the year 2082."""
+    """Storms: the offset learned from peers was added to a clock that NTP had set meanwhile; everyone refused the
+    year 2082."""
     stage = Stage(wall_ms=0)
     for number in (1, 2):
         stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
@@ -132,7 +150,8 @@ def test_a_machine_that_boots_in_1970_and_is_then_set_right_does_not_leap_into_t
 
 
 def test_a_machine_that_is_cut_off_does_not_begin_to_believe_its_wrong_clock() -> None:
-    """Storms: once its peers had fallen silent, a machine ten years ahead spoke in stamps that everyone refused for ever."""
+    """Storms: once its peers had fallen silent, a machine ten years ahead spoke in stamps that everyone refused for
+    ever."""
     stage = Stage(wall_ms=TRUE_MS + 10 * YEAR_MS)
     for number in (1, 2):
         stage.feed(PresenceHeard(identity(number).peer, presence(TRUE_MS)))
@@ -162,7 +181,8 @@ def test_a_clock_a_few_hours_slow_does_not_refuse_a_swarm_that_a_fast_one_has_dr
 
 
 def test_a_thought_does_not_take_the_slot_of_a_claim_that_is_settling() -> None:
-    """Storms: a judgement took the slot that a claim waited for, its lease ran out unbegun, and another did the work as well."""
+    """Storms: a judgement took the slot that a claim waited for, its lease ran out unbegun, and another did the work
+    as well."""
     stage = Stage(slots=1)
     stage.wait(9_000)
     stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))  # a leaf: it is claimed at once
@@ -173,7 +193,8 @@ def test_a_thought_does_not_take_the_slot_of_a_claim_that_is_settling() -> None:
 
 
 def test_a_scorer_whose_model_is_silent_marks_by_the_text_when_a_ballot_waits_for_it() -> None:
-    """Storms: a quorum that needed a scorer with a hanging model ran through dozens of ballots for a quarter of an hour."""
+    """Storms: a quorum that needed a scorer with a hanging model ran through dozens of ballots for a quarter of an
+    hour."""
     stage = Stage()
     pair = (ANNA.peer, BOB.peer)
     events, goal, split = bobs_goal(pair)
@@ -204,7 +225,8 @@ def test_a_scorer_without_company_does_not_run_ahead_through_the_ballots() -> No
 
 
 def test_a_task_that_was_made_by_a_wrong_clock_is_not_claimed_without_end() -> None:
-    """Storms: after its clock had been set right, no claim of a machine came after its own goal, so it claimed at every step."""
+    """Storms: after its clock had been set right, no claim of a machine came after its own goal, so it claimed at
+    every step."""
     stage = Stage(wall_ms=TRUE_MS + 10 * YEAR_MS)
     stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))
     for number in (1, 2):
@@ -216,7 +238,8 @@ def test_a_task_that_was_made_by_a_wrong_clock_is_not_claimed_without_end() -> N
 
 
 def test_votes_that_come_at_once_and_void_each_other_do_not_end_the_process() -> None:
-    """Storms: the line about an acceptance that the very next event took back was an assertion, and a peer could trip it."""
+    """Storms: the line about an acceptance that the very next event took back was an assertion, and a peer could trip
+    it."""
     stage = Stage()
     events, goal, split = bobs_goal((BOB.peer,))
     for stamp, approve in ((STAMP + 5, True), (STAMP + 6, False)):
@@ -225,3 +248,38 @@ def test_votes_that_come_at_once_and_void_each_other_do_not_end_the_process() ->
     member_last = [*events[1:], events[0]]
     stage.feed(Heard(tuple(event.envelope for event in member_last), BOB.peer))
     assert stage.machine.plan.goals[goal].tasks[TaskId(goal)].accepted is None
+
+
+def test_a_scorer_with_a_silent_model_votes_before_it_follows_others_into_the_next_ballot() -> None:
+    """Storms: the others always left the ballot before its own timer ran out, so a quorum that needed it never met."""
+    stage = Stage()
+    members = (ANNA.peer, BOB.peer, CARL.peer)
+    events, goal, split = bobs_goal(members)
+    task = TaskId(goal)
+    chair = next(i for i in (ANNA, BOB, CARL) if i.peer == Electorate.of(members, 2).chair(task, 0))
+    if chair is not ANNA:
+        nomination = Nomination(author=chair.peer, hlc=STAMP + 4, goal=goal, task=task, ballot=0, proposal=split)
+        events += [membership(chair), opened(nomination, chair)]
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in events), BOB.peer))
+    for _ in range(4 if chair is ANNA else 0):
+        stage.wait(1_100)
+        stage.feed(Ticked())
+    promise = Promise(author=BOB.peer, hlc=STAMP + 9, goal=goal, task=task, ballot=1, approvals=())
+    stage.feed(Heard((opened(promise, BOB).envelope,), BOB.peer))
+    assert [(type(event), getattr(event, "ballot", None)) for event in said(stage, Vote | Promise)] == [
+        (Vote, 0),
+        (Promise, 1),
+    ]
+
+
+def test_a_result_for_somebody_elses_claim_does_not_keep_a_task_from_being_worked_on() -> None:
+    """Storms: one event of a meddler made a claim look ended, so its holder stopped and nobody else ever began."""
+    stage = Stage()
+    stage.wait(9_000)
+    stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))
+    (claim,) = [o for o in stage.machine.events if isinstance(o.event, Claim)]
+    meddling = strangers.borrowed_result(claim, CARL, SWARM)
+    stage.feed(Heard((membership(CARL).envelope, meddling), CARL.peer))
+    stage.wait(400)
+    assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]

@@ -1,4 +1,5 @@
-"""Scenarios: what a run's world is like. A scenario draws its `Weather` from the seed; the world then lets it happen."""
+"""Scenarios: what a run's world is like. A scenario draws its `Weather` from the seed; the world then lets it
+happen."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +13,9 @@ from tests.sim.models import MOODS, Mood
 class Weather:
     """Spans in milliseconds, chances 0..1, rest are numbers of times in the chaos phase.
 
-    *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed quorum stay as
+    *spite*: chance that somebody is cut off in mid-speech. *meddler*: a member answers with invalid events.
+    *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed
+    quorum stay as
     they are. *wild_clocks*: share of peers with bad clocks. *even*: scorers give nearly equal marks.
     """
 
@@ -36,6 +39,8 @@ class Weather:
     newer_peer: bool = False
     equivocator: bool = False
     flooder: bool = False
+    meddler: bool = False
+    spite: float = 0.0
     goals: int = 1
     goals_at_once: bool = False
     cancels: int = 0
@@ -60,9 +65,14 @@ def calm(rng: random.Random) -> Weather:
     """No fault at all: nothing may be done twice."""
     peers = rng.randint(1, 6)
     return Weather(
-        roles=_roles(rng, peers, rng.randint(0, 1)), moods=["able"] * 8, goals=rng.randint(1, 2), chaos_ms=8_000,
-        delay_ms=(3, 60), faultless=True, depth=(1, 2),
-    )  # fmt: skip
+        roles=_roles(rng, peers, rng.randint(0, 1)),
+        moods=["able", "slow"] * 4 if rng.random() < 0.5 else ["able"] * 8,
+        goals=rng.randint(1, 2),
+        chaos_ms=8_000,
+        faultless=True,
+        wild_clocks=rng.choice((0.0, 0.4)),
+        clock_steps=3,
+    )
 
 
 def storm(rng: random.Random) -> Weather:
@@ -73,8 +83,8 @@ def storm(rng: random.Random) -> Weather:
     return Weather(
         roles=roles,
         moods=[rng.choice(MOODS) if rng.random() < 0.4 else rng.choice(("able", "even")) for _ in range(8)],
-        chaos_ms=rng.randint(8_000, 25_000),
-        loss=rng.choice((0.0, 0.05, 0.2, 0.5)),
+        chaos_ms=rng.randint(12_000, 28_000),
+        loss=rng.choice((0.0, 0.05, 0.2, 0.35, 0.5)),
         repeat=rng.choice((0.0, 0.1)),
         late_delay=rng.choice((0.0, 0.05, 0.2)),
         cuts=rng.randint(0, 3),
@@ -86,7 +96,7 @@ def storm(rng: random.Random) -> Weather:
         mood_swings=rng.randint(0, 2),
         late_joiners=int(rng.random() < 0.2),
         newer_peer=rng.random() < 0.2,
-        goals=rng.choice((1, 1, 2)),
+        goals=rng.choice((1, 2, 2, 3)),
         goals_at_once=rng.random() < 0.5,
         cancels=int(rng.random() < 0.3),
         strict=0.15,
@@ -106,7 +116,8 @@ def ballots(rng: random.Random) -> Weather:
     weather.partitions = rng.randint(1, 4)
     weather.crashes = rng.randint(1, 5)
     weather.chairs_die = True
-    weather.goals = 2
+    weather.spite = rng.choice((0.0, 0.1, 0.3))
+    weather.goals = 3
     weather.goals_at_once = True
     weather.depth = (1, 1)
     return weather
@@ -145,6 +156,7 @@ def strangers(rng: random.Random) -> Weather:
     weather = storm(rng)
     weather.equivocator = rng.random() < 0.7
     weather.flooder = rng.random() < 0.6
+    weather.meddler = rng.random() < 0.6
     weather.newer_peer = rng.random() < 0.7
     return weather
 

@@ -6,13 +6,16 @@ Nothing here reads a clock or iterates over an unordered set of text, so a seed 
 import hashlib
 import heapq
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import ModuleType
 
-from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope
-from swarmd.events.kinds import Limits, Policy, Vote
-from swarmd.replica import record as record_module
+from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope, seal
+from swarmd.events.kinds import Claim, Limits, Member, Policy, Proposal, Score, Subgoal, Vote
+from swarmd.plan.ballot import Forced
+from swarmd.replica import record, thought
 from swarmd.replica.effects import (
     Abort,
     Announce,
@@ -53,30 +56,31 @@ from swarmd.replica.inputs import (
     Ticked,
 )
 from swarmd.replica.machine import Machine
+from swarmd.roles.checks import Findings, check_split
 from swarmd.roles.scene import Timing
-from swarmd.roles.work import Backend
+from swarmd.roles.work import Backend, Place
+from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
+from swarmd.vocab.hlc import at
 from swarmd.vocab.ids import PeerId
 from tests.sim import clocks, models, strangers
+from tests.sim.checkers import Checker, checkers
 from tests.sim.clocks import Clocks
 from tests.sim.disk import Disk
 from tests.sim.models import Mood
 from tests.sim.network import Network, Wire
+from tests.sim.violation import Violation
 from tests.sim.weather import SCENARIOS, Weather
 
 TIMING = Timing(deliberation_ms=4_000, ballot_ms=1_500, settle_ms=300, presence_ms=4_000, sync_ms=1_000)
 PATIENCE_MS = 900_000  # within which every goal must end once a quorum is healed: backoffs reach two minutes
 SWARM = Swarm.of_key(b"a swarm of make-believe machines")
-_EVENTS_MAX = 200_000  # inputs in one run; more is a loop
+_INPUTS_MAX = 40_000  # of one peer in one run; more is a loop
 
 _EFFECTS_MAX = 200  # of one input
 _WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects that an invariant speaks of
 
 End = tuple[int, int, int]  # host, incarnation, session
-
-
-class Violation(AssertionError):
-    """An invariant does not hold."""
 
 
 @cache
@@ -87,8 +91,9 @@ def identity(number: int) -> Identity:
 
 @dataclass(slots=True)
 class Host:
-    """One simulated machine. *run* counts its processes, so that what was meant for a dead one is dropped. *doomed*: how many
-    more effects it carries out before its power fails."""
+    """One simulated machine. *run* counts its processes, so that what was meant for a dead one is dropped. *doomed*:
+    how
+    many more effects it carries out before its power fails."""
 
     index: int
     identity: Identity
@@ -104,6 +109,7 @@ class Host:
     wakes_ms: int | None = None
     linked: set[int] = field(default_factory=set)
     equivocates: bool = False
+    usurps: bool = False
     rolled_back: bool = False
     gone: bool = False
 
@@ -116,17 +122,23 @@ class Host:
 class World:
     """One run of one scenario under one seed."""
 
-    def __init__(self, seed: int, scenario: str, trace: Callable[[str], None] | None = None) -> None:
-        from tests.sim.checkers import Checker, checkers
-
+    def __init__(
+        self,
+        seed: int,
+        scenario: str,
+        trace: Callable[[str], None] | None = None,
+        weather: Weather | None = None,
+    ) -> None:
+        """*weather*: instead of what the scenario draws."""
         self.seed = seed
         self.scenario = scenario
         self.rng = random.Random(f"{scenario} {seed}")
-        self.weather: Weather = SCENARIOS[scenario](self.rng)
+        self.weather: Weather = weather or SCENARIOS[scenario](self.rng)
         self.trace = trace
         self.t_ms = 0
         self.healed = False
         self.inputs = 0
+        self.met: Counter[str] = Counter()  # what happened, so that a sweep can show that its storms bite
         self._queue: list[tuple[int, int, Callable[..., None], tuple[object, ...]]] = []
         self._sequence = 0
         weather = self.weather
@@ -134,12 +146,15 @@ class World:
             self.rng, weather.loss, weather.repeat, weather.delay_ms, weather.late_delay, weather.late_ms
         )
         self._opened: dict[Envelope, Opened | None] = {}
+        self._findings: dict[tuple[Place, tuple[Subgoal, ...]], Findings] = {}
+        self._strange: dict[tuple[int, int], tuple[int, bool]] = {}
         self._wires: dict[End, Wire] = {}
         self._sessions = 1
         self._tokens = 0
         self.commands: dict[int, SetGoal | CancelGoal] = {}
-        keys = self.rng.sample(range(64), len(weather.roles))
-        self._spare_keys = 64
+        pool = max(64, len(weather.roles))
+        keys = self.rng.sample(range(pool), len(weather.roles))
+        self._spare_keys = pool
         peers = len(weather.roles)  # most clocks are about right, or nobody could tell what time it is
         wild = set(self.rng.sample(range(peers), min((peers - 1) // 2, round(weather.wild_clocks * peers))))
         self.hosts = [
@@ -165,8 +180,8 @@ class World:
 
     def execute(self) -> None:
         """Run to the end. Raises Violation when an invariant does not hold."""
-        honest = record_module.open_envelope
-        record_module.open_envelope = self.open
+        honest = {module: {name: getattr(module, name) for name in ours} for module, ours in self._once().items()}
+        self._install(self._once())
         try:
             self._run_until(self.weather.chaos_ms)
             self._heal()
@@ -177,12 +192,53 @@ class World:
                     break
             for checker in self.checkers:
                 checker.finish(self)
+            self._take_stock()
         except Violation as violation:
             raise Violation(
                 f"{violation}\n  replay: python -m tests.sim --seed {self.seed} --scenario {self.scenario} --trace"
             ) from None
         finally:
-            record_module.open_envelope = honest
+            self._install(honest)
+
+    def _once(self) -> dict[ModuleType, dict[str, object]]:
+        """Pure functions that the world computes once for all its machines."""
+        return {record: {"open_envelope": self.open}, thought: {"check_split": self._check}}
+
+    def _install(self, functions: dict[ModuleType, dict[str, object]]) -> None:
+        for module, ours in functions.items():
+            for name, function in ours.items():
+                setattr(module, name, function)
+
+    def _take_stock(self) -> None:
+        """Count what became of the goals, as the peer with most events sees it."""
+        machines = [host.machine for host in self.hosts if host.machine is not None]
+        best = max(machines, key=lambda machine: len(machine.events), default=None)
+        if best is None:
+            return
+        self.met["events"] += len(best.events)
+        for plan in best.plan.goals.values():
+            if plan.goal is None:
+                continue
+            self.met[f"goals {plan.status}"] += 1
+            for task in plan.walk():
+                book = plan.book(task.id)
+                accepted = task.accepted
+                if accepted is not None:
+                    self.met["splits accepted"] += 1
+                    self.met["accepted after ballot 0"] += accepted.ballot > 0
+                    mine = book.proposals[accepted.proposal]
+                    self.met["accepted after polishing"] += mine.refines is not None
+                    forced = [
+                        r
+                        for ballot in book.ballots.nominations
+                        for _, _, r in book.ballots.valid_nominations(ballot, plan.electorate)
+                    ]
+                    self.met["forced nominations"] += sum(isinstance(r, Forced) for r in forced)
+                self.met["equivocations"] += len(book.ballots.equivocators())
+                self.met["tasks failed"] += task.state == "failed"
+                self.met["races for a task"] += len({c.author for c in book.claims.values()}) > 1
+                self.met["takeovers"] += any(c.attempt > 1 for c in book.claims.values())
+                self.met["double results"] += sum(r.status == "done" for r in book.results.values()) > 1
 
     def at(self, after_ms: int, do: Callable[..., None], *arguments: object) -> None:
         """Let something happen *after_ms* from now."""
@@ -211,6 +267,25 @@ class World:
         self._opened[envelope] = opened
         return opened
 
+    def strange_years(self, host: Host) -> bool:
+        """Whether a machine has events from so far in the future that others refuse them."""
+        assert host.machine is not None
+        key = (host.index, host.run)
+        seen, strange = self._strange.get(key, (0, False))
+        if not strange and len(host.machine.events) > seen:
+            horizon = at(clocks.TRUE_MS + self.t_ms + limits.DRIFT_MS_MAX)
+            strange = any(opened.event.hlc > horizon for opened in host.machine.events)
+            self._strange[key] = (len(host.machine.events), strange)
+        return strange
+
+    def _check(self, place: Place, subgoals: Sequence[Subgoal]) -> Findings:
+        """`check_split`, once for each split: the same text has the same flaws for every scorer."""
+        key = (place, tuple(subgoals))
+        found = self._findings.get(key)
+        if found is None:
+            found = self._findings[key] = check_split(place, subgoals)
+        return found
+
     def _known(self, envelope: Envelope) -> Opened:
         """An envelope that a machine has taken in, perhaps because it sealed it itself."""
         opened = self._opened.get(envelope)
@@ -224,7 +299,7 @@ class World:
         if machine is None:
             return
         self.inputs += 1
-        if self.inputs > _EVENTS_MAX:
+        if self.inputs > _INPUTS_MAX * len(self.hosts):
             raise Violation("progress: the swarm never comes to rest")
         effects = machine.handle(happened, host.clocks.now(self.t_ms))
         if self.trace is not None:
@@ -261,7 +336,11 @@ class World:
             case Append():
                 host.disk.append(effect.envelopes, sync=effect.sync)
             case Publish():
-                if host.equivocates:
+                if self.weather.meddler and not self.healed:
+                    self._meddle(effect)
+                if self.weather.spite and not self.healed and self.rng.random() < self.weather.spite:
+                    self._spite(host, effect)
+                elif host.equivocates:
                     self._equivocate(host, effect)
                 else:
                     self.broadcast(host, Heard(effect.envelopes, host.peer))
@@ -311,7 +390,9 @@ class World:
         for envelope in publish.envelopes:
             opened = self.open(envelope, SWARM)
             other = (
-                strangers.contradiction(opened.event, host.identity, SWARM) if isinstance(opened.event, Vote) else None
+                strangers.contradiction(opened.event, host.identity, SWARM)
+                if isinstance(opened.event, Vote | Score)
+                else None
             )
             if other is not None and self.rng.random() < 0.7:
                 for checker in self.checkers:
@@ -326,6 +407,48 @@ class World:
                         self.at(self.network.delay(), self.hear, target, target.run, Heard((told,), host.peer))
             else:
                 self.broadcast(host, Heard((envelope,), host.peer))
+
+    def _spite(self, host: Host, publish: Publish) -> None:
+        """The worst moment: one peer hears it, and then its author, or both, are cut off from the rest, or it dies."""
+        self.met["cut off in mid-speech"] += 1
+        others = [h.index for h in self.hosts if h is not host and h.machine is not None]
+        confidant = self.rng.choice(others) if others and self.rng.random() < 0.7 else None
+        if confidant is not None:
+            target = self.hosts[confidant]
+            self.at(self.network.delay(), self.hear, target, target.run, Heard(publish.envelopes, host.peer))
+        length_ms = self.rng.randint(2_000, 15_000)
+        if self.rng.random() < 0.3:
+            self.doom(host, self.rng.randint(0, 2), length_ms)
+            return
+        inside = {host.index, confidant} if self.rng.random() < 0.5 else {host.index}
+        for one in sorted(index for index in inside if index is not None):
+            for other in range(len(self.hosts)):
+                if other not in inside:
+                    self.sever(one, other)
+                    self.at(length_ms, self.mend, one, other)
+
+    def _meddle(self, publish: Publish) -> None:
+        """A member that is up to no good answers what it hears with early claims, borrowed results, bogus
+        nominations."""
+        author = identity(1_001)
+        for envelope in publish.envelopes:
+            opened = self.open(envelope, SWARM)
+            said: list[Envelope] = []
+            if isinstance(opened.event, Proposal):
+                said += strangers.early_claims(opened, author, SWARM)
+                usurper = next((h for h in self.hosts if h.usurps), None)
+                if usurper is not None:
+                    said.append(strangers.bogus_nomination(opened, self.rng.randint(1, 4), usurper.identity, SWARM))
+            elif isinstance(opened.event, Claim):
+                said.append(strangers.borrowed_result(opened, author, SWARM))
+            if said and self.rng.random() < 0.5:
+                proof = SWARM.proof(author.peer)
+                member = Member(author=author.peer, hlc=opened.event.hlc, peer=author.peer, name="meddler", proof=proof)
+                said.append(seal(member, author, SWARM))
+                self.met["meddling"] += 1
+                for target in self.hosts:
+                    if target.machine is not None:
+                        self.at(self.network.delay(), self.hear, target, target.run, Heard(tuple(said), author.peer))
 
     # --- streams ---------------------------------------------------------------------------------------------------
 
@@ -437,7 +560,7 @@ class World:
 
     def _wake_model(self, host: Host, run: int) -> None:
         backend = Backend(name="scripted", model="canned", tier="small", slots=host.slots)
-        self.hear(host, run, BackendChanged(backend if host.mood != "absent" else None))
+        self.hear(host, run, BackendChanged(backend))
 
     def _link(self, one: int, other: int) -> None:
         a, b = self.hosts[one], self.hosts[other]
@@ -464,6 +587,7 @@ class World:
             return
         if self.trace is not None:
             self.trace(f"{self.t_ms} {host.index}.{host.run} CRASH")
+        self.met["crashes in mid-effects" if host.doomed is not None else "crashes"] += 1
         host.machine = None
         host.doomed = None
         host.run += 1
@@ -508,6 +632,7 @@ class World:
 
     def lose_disk(self, host: Host) -> None:
         """The disk is dead: the machine comes back with an empty one, and so as a new peer."""
+        self.met["disks lost"] += 1
         self.crash(host)
         host.disk = Disk()
         host.identity = identity(self._spare_keys)
@@ -515,8 +640,8 @@ class World:
         self.at(self.rng.randint(500, 4_000), self.boot, host)
 
     def restore(self, host: Host) -> None:
-        """The disk of an earlier day comes back, with the same key. Only while all others are up and within reach, and have
-        heard what it will forget: what nobody knows, nobody can give back."""
+        """The disk of an earlier day comes back, with the same key. Only while all others are up and within reach, and
+        have heard what it will forget: what nobody knows, nobody can give back."""
         others = [other.machine for other in self.hosts if other is not host and other.roles]
         if host.machine is None or self.network.cut or not host.disk.backups:
             return
@@ -525,6 +650,7 @@ class World:
         if any(machine is None or self.open(e, SWARM).id not in machine.events for e in own for machine in others):
             return
         self.crash(host)
+        self.met["backups restored"] += 1
         host.disk.restore(self.rng)
         host.rolled_back = True
         if self.trace is not None:
@@ -542,7 +668,7 @@ class World:
             for _ in range(2):
                 self.at(rng.randint(0, weather.chaos_ms), host.disk.back_up)
         chaos = weather.chaos_ms
-        first = 8_500 if rng.random() < 0.8 else 500
+        first = rng.choice((500, 8_200, 8_200, 8_200))  # before, or once, it is known who is there
         for number in range(weather.goals):
             due = first + (0 if weather.goals_at_once else number * rng.randint(0, 8_000))
             self.at(due, self._set_goal, number)
@@ -567,6 +693,8 @@ class World:
         scorers = [h for h in self.hosts if "scorer" in h.roles]
         if weather.equivocator and len(scorers) > 2:
             rng.choice(scorers).equivocates = True
+        if weather.meddler and len(scorers) > 2:
+            rng.choice(scorers).usurps = True
         if weather.newer_peer:
             for _ in range(3):
                 self.at(rng.randint(1_000, chaos), self._novelty)
@@ -588,7 +716,11 @@ class World:
         command = SetGoal(
             text=f"Plan event number {number} of season {self.seed % 7}",
             quorum=quorum,
-            limits=Limits(depth=rng.randint(*weather.depth), children=rng.randint(1, 4), tasks=rng.randint(1, 14)),
+            limits=Limits(
+                depth=rng.randint(*weather.depth),
+                children=rng.choice((1, 2, 2, 3, 3, 4)),
+                tasks=rng.choice((1, 4, 7, 14)),
+            ),
             policy=Policy(
                 threshold=rng.choice((0.5, 0.6, 0.7)),
                 polish=rng.randint(0, 1),
@@ -698,7 +830,7 @@ class World:
         up = self._up(speaking=False)
         if self.healed or not up:
             return
-        author = identity(63 - len(self.hosts))
+        author = identity(1_000)
         victim = self.rng.choice(up)
         goals = self.known_goals
         for happened in strangers.flood(self.rng, author, SWARM, victim.clocks.now(self.t_ms).wall_ms, goals):

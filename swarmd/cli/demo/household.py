@@ -251,8 +251,8 @@ delay_ms = 300
 
 [timing]
 presence_s = 1.0
-deliberation_s = 20.0
-ballot_s = 4.0
+deliberation_s = 25.0
+ballot_s = 8.0
 settle_ms = 300
 """
 

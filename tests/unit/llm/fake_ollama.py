@@ -16,11 +16,14 @@ _REFUSALS = {
 
 
 class FakeOllama:
-    """*models*: name to parameter size. *replies*: what each chat request in turn does; the last one is repeated.
-    A reply is a text to stream, or one of the names of faults in `_chat`."""
+    """*models*: name to parameter size. *replies*: what each chat request in turn does (the last one is repeated), or
+    how to reply to a request. A reply is a text to stream, or one of the names of faults in `_chat`."""
 
     def __init__(
-        self, models: dict[str, str], replies: list[str], capabilities: tuple[str, ...] = ("completion",)
+        self,
+        models: dict[str, str],
+        replies: list[str] | Callable[[Json], str],
+        capabilities: tuple[str, ...] = ("completion",),
     ) -> None:
         self.models = models
         self.replies = replies
@@ -70,7 +73,8 @@ class FakeOllama:
                 await _whole(stream, 200, _shown(size, self.capabilities))
         else:
             self.asked.append(body)
-            reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
+            replies = self.replies
+            reply = replies[min(len(self.asked), len(replies)) - 1] if isinstance(replies, list) else replies(body)
             await self._chat(reply, body["model"], stream)
 
     async def _chat(self, reply: str, model: str, stream: trio.SocketStream) -> None:

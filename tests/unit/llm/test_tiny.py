@@ -83,7 +83,8 @@ def test_a_text_ends_with_its_last_whole_sentence() -> None:
         tiny.finished(" To do it, measure 3.5 m. Then buy\ntiles! And the")
         == "To do it, measure 3.5 m. Then buy tiles!"
     )
-    assert tiny.finished("no end") == "no end"
+    assert tiny.finished("Do it well. Then here is a guide: 1. Start") == "Do it well."
+    assert tiny.finished("To do it, here is a guide: 1. Start") == "", "nothing but an announcement"
     assert tiny.is_degenerate("Too short.")
     assert tiny.is_degenerate("Go to the shop. " * 6)
 

@@ -1,5 +1,7 @@
 """The fold: early events wait, strangers wait, limits hold, and what ended stays ended."""
 
+import msgspec
+
 from swarmd.events.envelope import Opened
 from swarmd.events.kinds import Amend, Cancel, Limits, Policy, Subgoal
 from swarmd.plan.plan import GoalPlan, Plan, Shift, fold
@@ -74,15 +76,11 @@ def test_a_membership_without_the_swarm_key_admits_nobody() -> None:
     home = Household(())
     forged = member(PEERS[0])
     plan = Plan(SWARM)
-    strange = Opened(forged.id, type(forged.event)(**{**_fields(forged), "proof": bytes(32)}), forged.envelope)
+    strange = Opened(forged.id, msgspec.structs.replace(forged.event, proof=bytes(32)), forged.envelope)
     assert plan.apply(strange) == []
     home.goal(PEERS[0], FOUR)
     plan.apply(home.said[0])
     assert not plan.goals
-
-
-def _fields(opened: Opened) -> dict[str, object]:
-    return {name: getattr(opened.event, name) for name in opened.event.__struct_fields__}
 
 
 def test_the_newest_name_of_a_member_is_shown() -> None:

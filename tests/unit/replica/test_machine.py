@@ -157,7 +157,7 @@ def test_an_id_may_be_cut_short_unless_two_goals_share_the_beginning() -> None:
     assert isinstance(station.command(ShowGoal(goal=shared)), UnknownId)
     lines = station.command(ListGoals())
     assert isinstance(lines, tuple)
-    assert {line.id for line in lines} == set(goals)  # type: ignore[union-attr]
+    assert {line.id for line in lines} == set(goals)
 
 
 def test_a_cancelled_goal_stops_the_model_and_cannot_be_cancelled_again() -> None:
@@ -179,7 +179,7 @@ def test_status_and_peers_tell_how_things_stand() -> None:
     assert (status.peers_connected, status.peers_alive, status.caught_up) == (2, 1, True)
     peers = lan[2].command(ListPeers())
     assert isinstance(peers, tuple)
-    assert [p.id for p in peers] == [PEERS[0], PEERS[1]]  # type: ignore[union-attr]
+    assert [p.id for p in peers] == [PEERS[0], PEERS[1]]
 
 
 # --- events from outside -------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from swarmd.vocab.ids import PeerId, public_key
 
 SERVICE = "_swarmd._tcp.local."
 AGAIN_S = 5.0  # after an announcement failed: an IPv6 address is not usable for a second or two after it came
+ALONE_S = 20.0  # without hearing anybody, after which to begin anew: the library asks ever more rarely, up to an hour
 ANSWER_MS = 3_000  # for a peer's addresses, after its name was heard
 GOODBYE_S = 1.5  # to take back the announcement when stopping
 ADDRESSES_MAX = 8  # of one peer that are tried
@@ -49,6 +50,8 @@ class Discovery:
         self._since = float("inf")
         self._heard: set[PeerId] = set()
         self._others: dict[PeerId, str] = {}  # of other swarms: where
+        self._said: Sequence[str] = ()
+        self._unanswered: set[PeerId] = set()  # heard of, but not where they are
 
     def use(self, addresses: tuple[str, ...]) -> None:
         """Announce these addresses of this machine from now on, and look on their links."""
@@ -71,14 +74,23 @@ class Discovery:
         """Announce and look until cancelled; then say goodbye."""
         self._token = trio.lowlevel.current_trio_token()
         self._since = trio.current_time()
+        before: tuple[str, ...] | None = None
         try:
             while True:
                 wanted, self._changed = self._wanted, trio.Event()
                 whole = await self._start(wanted)
-                if not wanted:
+                if not wanted and wanted != before:
                     _log.warning("no LAN interface is up: other peers cannot be discovered until one is")
-                with trio.move_on_after(float("inf") if whole else AGAIN_S):
-                    await self._changed.wait()
+                before = wanted
+                started = trio.current_time()
+                while not self._changed.is_set():
+                    wait = AGAIN_S if not whole else float("inf") if self._heard or not wanted else ALONE_S
+                    if trio.current_time() - started > wait:
+                        break
+                    with trio.move_on_after(AGAIN_S):
+                        await self._changed.wait()
+                    for peer in list(self._unanswered):
+                        await trio.to_thread.run_sync(self._ask, peer, abandon_on_cancel=True)
         finally:
             with trio.move_on_after(GOODBYE_S, shield=True):
                 await trio.to_thread.run_sync(self._stop, abandon_on_cancel=True)
@@ -96,7 +108,10 @@ class Discovery:
                 _log.info("discovery on %s failed, trying again: %s", ", ".join(attempt), error)
                 await trio.to_thread.run_sync(self._stop, abandon_on_cancel=True)
             else:
-                _log.info("discovering peers on %s", ", ".join(attempt))
+                # alone, it begins anew three times a minute
+                level = logging.DEBUG if attempt == self._said else logging.INFO
+                _log.log(level, "discovering peers on %s", ", ".join(attempt))
+                self._said = attempt
                 return attempt is addresses
         return False
 
@@ -156,13 +171,19 @@ class Discovery:
             return
         if state_change is ServiceStateChange.Removed:
             self._tell(lambda: self._gone(peer))
-            return
+        else:
+            self._ask(peer)
+
+    def _ask(self, peer: PeerId) -> None:
+        """In a thread: ask where *peer* is. A busy or a far machine may not answer the first time."""
+        zeroconf, info = self._zeroconf, None
         try:
-            info = zeroconf.get_service_info(service_type, name, timeout=ANSWER_MS)
+            if zeroconf is not None:
+                info = zeroconf.get_service_info(SERVICE, f"{peer}.{SERVICE}", timeout=ANSWER_MS)
         except Exception as error:  # closed in the middle of it, or a malformed answer
             _log.debug("no answer about %s: %s", peer, error)
-            return
         if info is None or info.port is None:
+            self._tell(lambda: self._missed(peer))
             return
         port, ours = info.port, info.properties.get(b"swarm") == self._swarm.encode()
         ips = [ip for ip in info.parsed_scoped_addresses() if "%" in ip or not ipaddress.ip_address(ip).is_link_local
@@ -171,6 +192,7 @@ class Discovery:
         self._tell(lambda: self._came(peer, sockets, ours=ours))
 
     def _came(self, peer: PeerId, sockets: list[tuple[str, int]], *, ours: bool) -> None:
+        self._unanswered.discard(peer)
         if not ours:
             if len(self._others) < limits.PEERS_MAX:
                 self._others[peer] = sockets[0][0] if sockets else "no address"
@@ -179,7 +201,13 @@ class Discovery:
             self._heard.add(peer)
         self._found(peer, sockets)
 
+    def _missed(self, peer: PeerId) -> None:
+        """Ask again later, if there is room to remember whom."""
+        if len(self._unanswered) < limits.PEERS_MAX:
+            self._unanswered.add(peer)
+
     def _gone(self, peer: PeerId) -> None:
+        self._unanswered.discard(peer)
         self._others.pop(peer, None)
         self._lost(peer)
 

@@ -34,7 +34,7 @@ format: .venv/dev
 	$(BIN)/ruff format .
 
 sim: .venv/dev  ## SEEDS storms against the protocol
-	$(BIN)/python -m tests.sim --seeds $(SEEDS)
+	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs 2
 
 soak: .venv/dev  ## MINUTES with six daemons, a goal a minute and a kill every half a minute
 	$(BIN)/python -m tests.soak --minutes $(MINUTES)

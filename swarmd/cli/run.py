@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from swarmd.cli.session import ungrouped
 from swarmd.daemon import journal
 from swarmd.daemon.main import host_name
 from swarmd.daemon.main import run as live
@@ -27,4 +28,4 @@ def run(
     standard error.
     """
     journal.set_up(verbose=verbose)
-    live(read_config(paths(system), os.environ, host_name(), config_file=config))
+    ungrouped(lambda: live(read_config(paths(system), os.environ, host_name(), config_file=config)))

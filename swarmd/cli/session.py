@@ -99,16 +99,21 @@ def complete(errand: Callable[[], Awaitable[_T]]) -> _T:
                 outcome.append(await errand())
                 nursery.cancel_scope.cancel()
 
+    ungrouped(lambda: trio.run(run))
+    if not outcome:
+        raise KeyboardInterrupt
+    return outcome[0]
+
+
+def ungrouped(act: Callable[[], _T]) -> _T:
+    """Do *act*; of an exception group that it raises, raise the first exception alone."""
     try:
-        trio.run(run)
+        return act()
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         raise error from None
-    if not outcome:
-        raise KeyboardInterrupt
-    return outcome[0]
 
 
 def print_json(value: object) -> None:

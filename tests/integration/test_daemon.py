@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,9 +85,9 @@ class Daemon:
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    write_key(tmp_path / "swarm.key", new_key())
-    running = Daemon(tmp_path)
+def daemon(folder: Path) -> Iterator[Daemon]:
+    write_key(folder / "swarm.key", new_key())
+    running = Daemon(folder)
     running.start()
     yield running
     running.end()
@@ -154,3 +155,24 @@ def test_wrong_use_ends_with_status_2_and_names_the_limit(daemon: Daemon) -> Non
     assert too_long.returncode == 2
     assert "8,192" in too_long.stderr
     assert daemon.ctl("show", "ffff").returncode == 2
+
+
+def test_a_port_that_is_taken_is_told_in_words(daemon: Daemon) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        config = daemon.folder / "taken.toml"
+        config.write_text(
+            CONFIG.format(folder=daemon.folder).replace("tcp/0", f"tcp/{port}").replace("/state", "/other")
+        )
+        refused = subprocess.run(
+            [sys.executable, "-m", "swarmd", "run", "--config", str(config)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert refused.returncode == 2
+    assert str(port) in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -22,8 +22,8 @@ PATIENCE_S = 100  # 20 s on two idle cores
 
 
 @pytest.fixture
-def demo(tmp_path: Path) -> Iterator["Demo"]:
-    running = Demo(tmp_path)
+def demo(folder: Path) -> Iterator["Demo"]:
+    running = Demo(folder)
     yield running
     running.end()
 
@@ -37,7 +37,6 @@ class Demo:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self, *options: str) -> "subprocess.Popen[str]":
-        # a path short enough for a UNIX socket
         environment = {**os.environ, "TMPDIR": str(self.folder), "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
         self._process = subprocess.Popen(
             [*DEMO, "--report", str(self.report), *options],
@@ -78,6 +77,7 @@ def test_four_processes_plan_a_goal_and_agree(demo: Demo) -> None:
     assert "observer, says nothing" in output
     report = demo.report.read_text("utf-8")
     assert report.startswith("# Pack a suitcase")
+    assert "\n### 1.1 " in report, "a tree of depth two"
     assert demo.left_over() == []
 
 
@@ -105,9 +105,9 @@ def test_ctrl_c_stops_every_child_within_five_seconds_and_leaves_nothing(demo: D
 
 
 def test_where_loopback_carries_no_multicast_the_peers_find_each_other_by_static_addresses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(household, "loopback_carries_multicast", lambda: False)
 
     async def main() -> None:
@@ -116,13 +116,13 @@ def test_where_loopback_carries_no_multicast_the_peers_find_each_other_by_static
             assert len(await home.together()) == 4
 
     trio.run(main)
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
-def test_an_ollama_that_answers_is_used_first(tmp_path: Path) -> None:
+def test_an_ollama_that_answers_is_used_first(folder: Path) -> None:
     fake = FakeOllama({"qwen3:4b": "4.0B"}, _obliging)
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, "-m", "swarmd", "demo", "--nodes", "4", "--report", str(tmp_path / "report.md")]
+    environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, "-m", "swarmd", "demo", "--nodes", "4", "--report", str(folder / "report.md")]
 
     async def main() -> str:
         async with trio.open_nursery() as nursery:

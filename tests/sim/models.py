@@ -10,8 +10,8 @@ from swarmd.events.kinds import Subgoal, Usage
 from swarmd.replica.inputs import Answered, Failed
 from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
 
-Mood = Literal["able", "even", "slow", "garbled", "contrary", "failing", "silent"]
-MOODS: tuple[Mood, ...] = ("able", "even", "slow", "garbled", "contrary", "failing", "silent")
+Mood = Literal["able", "even", "slow", "garbled", "contrary", "fickle", "failing", "silent"]
+MOODS: tuple[Mood, ...] = ("able", "even", "slow", "garbled", "contrary", "fickle", "failing", "silent")
 
 GIVES_UP_MS = 120_000  # an adapter ends a silent model's request after its own deadline
 _WORDS = [
@@ -35,6 +35,8 @@ def reply(job: int, request: Request, mood: Mood, rng: random.Random) -> Reply:
     took = rng.randint(100, 2_500)
     if mood == "slow":
         took = rng.randint(3_000, 25_000)
+    if mood == "fickle":
+        took = rng.randint(500, 9_000)
     if mood == "silent":
         return Reply(GIVES_UP_MS, Failed(job, "the model said nothing until its deadline"))
     if mood == "failing" and rng.random() < 0.7:
@@ -66,7 +68,7 @@ def _answer(request: Request, mood: Mood, rng: random.Random) -> Answer:
                 usage=Usage(tokens=count * 7, ms=100),
             )
         case Judge():
-            low, high = {"even": (0.55, 0.65), "contrary": (0.0, 1.0)}.get(mood, (0.5, 1.0))
+            low, high = {"even": (0.55, 0.65), "contrary": (0.0, 1.0), "fickle": (0.35, 1.0)}.get(mood, (0.5, 1.0))
             marks = [round(rng.uniform(low, high), 3) for _ in range(3)]
             return Judgement(
                 specific=marks[0], disjoint=marks[1], covering=marks[2], critique="more detail", model=mood

@@ -13,7 +13,19 @@ from functools import cache
 from types import ModuleType
 
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, open_envelope, seal
-from swarmd.events.kinds import Claim, Limits, Member, Policy, Proposal, Score, Subgoal, Vote
+from swarmd.events.kinds import (
+    Claim,
+    Limits,
+    Member,
+    Nomination,
+    Policy,
+    Promise,
+    Proposal,
+    Result,
+    Score,
+    Subgoal,
+    Vote,
+)
 from swarmd.plan.ballot import Forced
 from swarmd.replica import record, thought
 from swarmd.replica.effects import (
@@ -338,7 +350,12 @@ class World:
             case Publish():
                 if self.weather.meddler and not self.healed:
                     self._meddle(effect)
-                if self.weather.spite and not self.healed and self.rng.random() < self.weather.spite:
+                if (
+                    self.weather.spite
+                    and not self.healed
+                    and self._is_grave(effect)
+                    and self.rng.random() < self.weather.spite
+                ):
                     self._spite(host, effect)
                 elif host.equivocates:
                     self._equivocate(host, effect)
@@ -408,16 +425,22 @@ class World:
             else:
                 self.broadcast(host, Heard((envelope,), host.peer))
 
+    def _is_grave(self, publish: Publish) -> bool:
+        """Whether somebody speaks in a ballot or a race."""
+        grave = (Vote,) if self.weather.secret_votes else (Vote, Nomination, Promise, Claim, Result)
+        return any(isinstance(self.open(envelope, SWARM).event, grave) for envelope in publish.envelopes)
+
     def _spite(self, host: Host, publish: Publish) -> None:
         """The worst moment: one peer hears it, and then its author, or both, are cut off from the rest, or it dies."""
         self.met["cut off in mid-speech"] += 1
         others = [h.index for h in self.hosts if h is not host and h.machine is not None]
-        confidant = self.rng.choice(others) if others and self.rng.random() < 0.7 else None
+        secret = self.weather.secret_votes or not others
+        confidant = None if secret or self.rng.random() < 0.3 else self.rng.choice(others)
         if confidant is not None:
             target = self.hosts[confidant]
             self.at(self.network.delay(), self.hear, target, target.run, Heard(publish.envelopes, host.peer))
         length_ms = self.rng.randint(2_000, 15_000)
-        if self.rng.random() < 0.3:
+        if not secret and self.rng.random() < 0.3:
             self.doom(host, self.rng.randint(0, 2), length_ms)
             return
         inside = {host.index, confidant} if self.rng.random() < 0.5 else {host.index}
@@ -718,11 +741,11 @@ class World:
             quorum=quorum,
             limits=Limits(
                 depth=rng.randint(*weather.depth),
-                children=rng.choice((1, 2, 2, 3, 3, 4)),
-                tasks=rng.choice((1, 4, 7, 14)),
+                children=rng.choice((2, 3) if weather.splits_only else (1, 2, 2, 3, 3, 4)),
+                tasks=rng.choice((4, 7) if weather.splits_only else (1, 4, 7, 14)),
             ),
             policy=Policy(
-                threshold=rng.choice((0.5, 0.6, 0.7)),
+                threshold=rng.choice((0.3, 0.4) if weather.secret_votes else (0.5, 0.6, 0.7)),
                 polish=rng.randint(0, 1),
                 strict=rng.random() < weather.strict,
                 attempts=rng.randint(1, 3),

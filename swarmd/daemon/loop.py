@@ -164,6 +164,8 @@ class Loop:
                 case Reply(token, StatusView() as status):
                     net = self._net
                     refused, addresses = status.refused | net.counters(), net.addresses()
+                    if self._inbox.dropped:
+                        refused["inbox_dropped"] = self._inbox.dropped
                     self._answer(
                         token,
                         msgspec.structs.replace(status, refused=refused, addresses=addresses, notices=net.notices()),

@@ -129,6 +129,17 @@ def load(texts: Sequence[tuple[str, str]], environ: Mapping[str, str]) -> Config
     return msgspec.convert(tree, Config)
 
 
+def changed(config: Config, before: Config = Config()) -> Iterator[tuple[str, str]]:  # noqa: B008  # frozen
+    """Keys, such as "net.mdns", whose values in *config* are not those of *before*, with the new values as in TOML."""
+    for section, *rest in sorted(_TYPES):
+        key = ".".join((section, *rest))
+        old, new = getattr(before, section), getattr(config, section)
+        if rest:
+            old, new = getattr(old, rest[0]), getattr(new, rest[0])
+        if old != new:
+            yield key, msgspec.json.encode(new).decode()
+
+
 def ollama_url(host: str) -> str:
     """*host* as a base URL, by Ollama's rules for OLLAMA_HOST: a bare address means http and port 11434, one with a
     scheme that scheme's own port; "any address", which a server may listen on, is reached by loopback.

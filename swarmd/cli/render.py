@@ -69,6 +69,7 @@ def _label(task: TaskView, goal: GoalView, signs: Signs) -> Iterator[RenderableT
         (safe(task.title), "strike" if task.status == "cancelled" else "bold" if task.depth == 0 else ""),
         "  ",
         (state(task, goal), style or "dim"),
+        (f"  {short(task.id)}", "dim") if task.depth else "",
     )
     yield from map(_Indented, _asides(task, goal, signs))
 
@@ -211,6 +212,8 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
         "plan": f"{short(status.digest)}, {'level with everyone' if status.caught_up else 'catching up'}",
         "sent": f"{status.published} messages",
         "refused": refused or "nothing",
+        "disk": safe(status.trouble)
+        or f"{status.disk_bytes / 1_000_000:.1f} MB, {status.forgotten} old goals forgotten",
         "clock": f"{offset(status.clock_offset_ms)} against the swarm",
     }
     grid = Table.grid(padding=(0, 2))

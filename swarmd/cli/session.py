@@ -37,6 +37,10 @@ GoalId: TypeAlias = Annotated[
     str, typer.Argument(metavar="GOAL", help="First characters of a goal's id; the newest without.")
 ]
 
+TaskId: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TASK", help="First characters of a task's id, as `show` prints it; a goal's id also.")
+]
+
 _T = TypeVar("_T")
 
 

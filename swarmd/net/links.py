@@ -116,10 +116,16 @@ class Links(INotifee):  # type: ignore[misc]
         for known, addresses in remembered.items():
             other = ID.from_base58(known)
             self._target(known, other, 0.0).remembered = [each for each in addresses if _dialable(each)][:ADDRESSES_MAX]
+        self.also(static_peers)
+
+    def also(self, static_peers: Sequence[str]) -> None:
+        """Keep links with these peers as well. Raises LocalMistake for one that is no multiaddress."""
         for text in static_peers:
             address, peer = _static(text)
             target = self._target(str(peer) if peer else text, peer, 0.0)
-            target.static.append(address)
+            if address not in target.static:
+                target.static.append(address)
+        self._stir()
 
     async def run(
         self, host: Host, deliver: Deliver, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED

@@ -96,6 +96,10 @@ class Libp2pNet:
                 _log.info("listening on %s", ", ".join(self.addresses()) or "no address of the LAN yet")
                 task_status.started()
 
+    def also(self, static_peers: Sequence[str]) -> None:
+        """Keep links with these peers as well. Raises LocalMistake for one that is no multiaddress."""
+        self._links.also(static_peers)
+
     def publish(self, envelopes: Sequence[Envelope]) -> None:
         """See `ports.Net.publish`. Raises LocalMistake for an event over the limit."""
         self._topics.publish(envelopes)

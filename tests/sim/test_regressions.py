@@ -279,7 +279,7 @@ def test_a_result_for_somebody_elses_claim_does_not_keep_a_task_from_being_worke
     stage.wait(9_000)
     stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))
     (claim,) = [o for o in stage.machine.events if isinstance(o.event, Claim)]
-    meddling = strangers.borrowed_result(claim, CARL, SWARM)
+    meddling = strangers.borrowed_result(claim, CARL, SWARM, "done")
     stage.feed(Heard((membership(CARL).envelope, meddling), CARL.peer))
     stage.wait(400)
     assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]

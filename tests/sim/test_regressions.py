@@ -283,3 +283,28 @@ def test_a_result_for_somebody_elses_claim_does_not_keep_a_task_from_being_worke
     stage.feed(Heard((membership(CARL).envelope, meddling), CARL.peer))
     stage.wait(400)
     assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]
+
+
+def test_a_strangers_word_on_a_claim_neither_makes_its_lease_last_for_ever_nor_the_task_rest() -> None:
+    """Storms: whoever heard any result for a claim forgot when its lease began, and a failure of attempt 1,000 that
+    nobody had claimed kept all executors off the task for half an hour."""
+    stage = Stage()
+    wanted = opened(
+        Goal(
+            author=BOB.peer, hlc=STAMP + 1, text="Plan a picnic", electorate=(BOB.peer,), quorum=1,
+            limits=Limits(depth=0), policy=Policy(),
+        ),
+        BOB,
+    )  # fmt: skip
+    goal = GoalId(wanted.id)
+    claim = opened(Claim(author=BOB.peer, hlc=STAMP + 2, goal=goal, task=TaskId(goal), attempt=1, lease_ms=3_000), BOB)
+    meddling = strangers.borrowed_result(claim, CARL, SWARM, "failed", 1_000)
+    stage.wait(9_000)
+    told = (membership(BOB), membership(CARL), wanted, claim)
+    stage.feed(Heard((*(event.envelope for event in told), meddling), CARL.peer))
+    stage.wait(2_900)
+    stage.feed(Ticked())
+    assert said(stage, Claim) == []
+    stage.wait(100)
+    stage.feed(Ticked())
+    assert [event.attempt for event in said(stage, Claim) if isinstance(event, Claim)] == [2]

@@ -534,6 +534,8 @@ def _equivocated(plan: GoalPlan) -> bool:
 
 def _touched(fresh: list[Opened], kinds: tuple[type, ...]) -> list[str]:
     """The goals of which a step took in events of these kinds, in order."""
+    if not fresh:
+        return []
     found = {
         str(opened.id if isinstance(opened.event, Goal) else getattr(opened.event, "goal", "")): None
         for opened in fresh

@@ -206,6 +206,7 @@ class Level(Checker):
 
     def __init__(self, world: "World") -> None:
         self._begun: dict[tuple[int, int, int], tuple[int, int]] = {}  # initiator's end: horizon, what it had refused
+        self._answered: dict[tuple[int, int, int], int] = {}  # responder's end: what both take
         self._theirs: dict[tuple[int, int, int], set[EventId]] = {}
 
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
@@ -216,8 +217,7 @@ class Level(Checker):
             if there is None:
                 return
             if there in self._begun:
-                horizon = min(self._begun[there][0], effect.frame.horizon)
-                self._theirs[there] = {o.id for o in host.machine.events if o.event.hlc <= horizon}
+                self._answered[here] = min(self._begun[there][0], effect.frame.horizon)
             else:
                 self._begun[here] = (effect.frame.horizon, sum(host.machine._record.refused.values()))
 
@@ -227,6 +227,13 @@ class Level(Checker):
         machine = host.machine
         assert machine is not None
         here = (host.index, host.run, happened.session)
+        there = world.far_end(here)
+        if (
+            here in self._answered and there is not None
+        ):  # what it said after its answer, in the same step, is not in it
+            said_since = {opened.id for opened in fresh}
+            horizon = self._answered.pop(here)
+            self._theirs[there] = {o.id for o in machine.events if o.event.hlc <= horizon} - said_since
         if here not in self._begun or happened.session in machine._company._sessions.open:
             return
         _, refused = self._begun.pop(here)

@@ -5,12 +5,13 @@ GOAL ?= Plan a two-week trip to Japan
 NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
+MINUTES ?= 20
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test lint format sim sim-report mutants bench locks clean help
+.PHONY: demo test lint format sim soak sim-report mutants bench kill man completions api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -19,7 +20,7 @@ demo: .venv/runtime  ## Plan GOAL with NODES daemons on this machine; MODEL=auto
 	@$(BIN)/swarmd demo --nodes $(NODES) --model $(MODEL) --report build/demo-report.md "$(GOAL)"
 
 test: .venv/dev  ## All tests that take seconds
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 	$(MAKE) sim
 
 lint: .venv/dev  ## Style, types and floors
@@ -35,6 +36,9 @@ format: .venv/dev
 sim: .venv/dev  ## SEEDS storms against the protocol
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs 2
 
+soak: .venv/dev  ## MINUTES with six daemons, a goal a minute and a kill every half a minute
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
+
 sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulation.md
 	$(BIN)/python -m tests.sim.report
 
@@ -43,6 +47,27 @@ mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must noti
 
 bench: .venv/dev  ## Show what things cost on this machine
 	@$(BIN)/python -m tests.bench
+
+KILLS ?= 1000
+
+kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
+	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
+
+man: .venv/runtime  ## Manual pages into build/man
+	$(BIN)/python -m swarmd.cli.man build/man
+
+completions: .venv/runtime  ## Shell completions into build/completions
+	mkdir -p build/completions
+	for name in swarmctl swarmd; do for shell in bash zsh fish; do \
+		env "_$$(echo $$name | tr a-z A-Z)_COMPLETE=source_$$shell" $(BIN)/$$name | \
+		sed '/./,$$!d' >build/completions/$$name.$$shell; \
+	done; done  # zsh wants its #compdef on the first line
+
+api: .venv/runtime  ## The description of the control API into docs/
+	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json
+
+screens: .venv/runtime  ## What show, why, watch and others look like, from a real run, into docs/screens.md
+	$(BIN)/python -m swarmd.cli.demo.screens docs/screens.md
 
 locks: .venv/dev  ## Resolve the pinned dependencies anew
 	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done

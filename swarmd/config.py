@@ -45,7 +45,7 @@ class Net(Struct, frozen=True, kw_only=True):
     listen: Annotated[
         tuple[str, ...],
         Meta(min_length=1, max_length=16, description="1 to 16 multiaddresses such as /ip4/0.0.0.0/tcp/4001"),
-    ] = ("/ip4/0.0.0.0/tcp/4001",)
+    ] = ("/ip4/0.0.0.0/tcp/4001", "/ip6/::/tcp/4001")
     peers: Annotated[
         tuple[str, ...],
         Meta(max_length=limits.PEERS_MAX, description="multiaddresses such as /ip4/192.168.1.7/tcp/4001/p2p/12D3KooW…"),
@@ -127,6 +127,17 @@ def load(texts: Sequence[tuple[str, str]], environ: Mapping[str, str]) -> Config
     for (*section, name), value in values.items():
         (tree.setdefault(section[0], {}) if section else tree)[name] = value
     return msgspec.convert(tree, Config)
+
+
+def changed(config: Config, before: Config = Config()) -> Iterator[tuple[str, str]]:  # noqa: B008  # frozen
+    """Keys, such as "net.mdns", whose values in *config* are not those of *before*, with the new values as in TOML."""
+    for section, *rest in sorted(_TYPES):
+        key = ".".join((section, *rest))
+        old, new = getattr(before, section), getattr(config, section)
+        if rest:
+            old, new = getattr(old, rest[0]), getattr(new, rest[0])
+        if old != new:
+            yield key, msgspec.json.encode(new).decode()
 
 
 def ollama_url(host: str) -> str:

@@ -7,10 +7,10 @@ from typing import Protocol
 import trio
 
 from swarmd.events.envelope import Envelope
-from swarmd.gossip.frames import Frame, Live, Presence
+from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
 from swarmd.replica.inputs import Input, Now
 from swarmd.roles.work import Answer, Backend, Request
-from swarmd.vocab.ids import PeerId
+from swarmd.vocab.ids import EventId, PeerId
 
 Deliver = Callable[[Input], None]
 """Puts an input into the daemon's inbox. Never blocks and never raises; from a trio task only."""
@@ -34,6 +34,15 @@ class Store(Protocol):
 
         Raises OSError if the disk does not take them.
         """
+
+    def forget(self, goals: Sequence[GroupSummary], events: Sequence[EventId]) -> None:
+        """Delete events, and remember what is left of their goals. Raises OSError if the disk does not serve."""
+
+    def forgotten(self) -> tuple[GroupSummary, ...]:
+        """What is left of the goals that were forgotten."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
 
     def close(self) -> None:
         """Flush and let go."""
@@ -72,6 +81,10 @@ class Net(Protocol):
 
     def counters(self) -> dict[str, int]:
         """What was dropped or refused, by reason, since the start."""
+
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know of the network now: who answers with another key, who does not answer, that
+        multicast hears nobody. Each a sentence."""
 
 
 class Llm(Protocol):

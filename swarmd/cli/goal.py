@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from swarmd.cli.follow import follow
+from swarmd.cli.keys import single_keys
 from swarmd.cli.screen import Lines, shown
 from swarmd.cli.session import FAILED, Json, Socket, ask, note, print_json, print_line
+from swarmd.cli.watch import until_left
 from swarmd.control.api import GoalRequest, goal_text
 from swarmd.control.client import Client
 from swarmd.events.kinds import Limits, Policy
@@ -43,7 +45,7 @@ def goal(
     wait: Annotated[
         bool, typer.Option("--wait", help="Return when the goal has ended: 0 if done, 1 if failed or cancelled.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Like --wait, and show the plan as it grows.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Like --wait, and show the plan grow; q leaves.")] = False,
     json: Json = False,
     socket: Socket = None,
 ) -> None:
@@ -63,8 +65,8 @@ def goal(
         if not json:
             print_line(identifier)
         if watch and not json:
-            with shown(sys.stdout) as show:
-                return await follow(client, identifier, show)
+            with single_keys() as keys, shown(sys.stdout, full=True) as show:
+                return await until_left(lambda: follow(client, identifier, show), keys=keys)
         if wait or watch:
             return await follow(client, identifier, Lines(note, story=False))
         if json:

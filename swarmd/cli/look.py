@@ -1,4 +1,4 @@
-"""`swarmctl goals`, `show`, `report`, `peers`, `status` and `version`: what only looks."""
+"""`swarmctl goals`, `show`, `why`, `report`, `peers`, `status` and `version`: what only looks."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,8 @@ from rich.console import RenderableType
 from swarmd import __version__
 from swarmd.cli.render import goal_list, goal_tree, peer_list, status_page
 from swarmd.cli.screen import signs_for, wall_ms
-from swarmd.cli.session import GoalId, Json, Socket, ask, note, print_json, print_line
+from swarmd.cli.session import GoalId, Json, Socket, TaskId, ask, note, print_json, print_line
+from swarmd.cli.why import decision
 from swarmd.cli.words import console
 from swarmd.control.api import LATEST
 from swarmd.control.client import Client
@@ -38,6 +39,18 @@ def show(goal: GoalId = LATEST, json: Json = False, socket: Socket = None) -> No
         print_json(view)
     else:
         _draw(goal_tree(view, now_ms=wall_ms(), signs=signs_for(sys.stdout)))
+
+
+def why(task: TaskId = LATEST, json: Json = False, socket: Socket = None) -> None:
+    """Tell how a task was decided: every split, mark, critique and vote, and why one won.
+
+    Without a task: how the newest goal itself was split.
+    """
+    page = ask(socket, lambda client: client.task(task))
+    if json:
+        print_json(page)
+    else:
+        _draw(decision(page, signs_for(sys.stdout)))
 
 
 def report(

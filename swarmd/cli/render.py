@@ -69,6 +69,7 @@ def _label(task: TaskView, goal: GoalView, signs: Signs) -> Iterator[RenderableT
         (safe(task.title), "strike" if task.status == "cancelled" else "bold" if task.depth == 0 else ""),
         "  ",
         (state(task, goal), style or "dim"),
+        (f"  {short(task.id)}", "dim") if task.depth else "",
     )
     yield from map(_Indented, _asides(task, goal, signs))
 
@@ -203,6 +204,7 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
         "peer": f"{safe(status.name)} ({short(status.id)}), version {safe(status.version)}",
         "up for": span(status.uptime_ms / 1000),
         "swarm": f"{short(status.swarm)}, {status.peers_connected} peers connected, {status.peers_alive} alive",
+        "at": safe(", ".join(status.addresses)) or "no address of a home network",
         "roles": _roles(status.roles),
         "model": model,
         "busy": f"{status.running} of {status.slots} slots",
@@ -210,11 +212,15 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
         "plan": f"{short(status.digest)}, {'level with everyone' if status.caught_up else 'catching up'}",
         "sent": f"{status.published} messages",
         "refused": refused or "nothing",
+        "disk": safe(status.trouble)
+        or f"{status.disk_bytes / 1_000_000:.1f} MB, {status.forgotten} old goals forgotten",
         "clock": f"{offset(status.clock_offset_ms)} against the swarm",
     }
     grid = Table.grid(padding=(0, 2))
     for label, value in rows.items():
         grid.add_row(Text(label, "dim"), Text(value))
+    for notice in status.notices:
+        grid.add_row(Text("notice", "yellow"), Text(safe(notice)))
     return grid
 
 

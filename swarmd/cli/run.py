@@ -25,7 +25,8 @@ def run(
     """Be a peer of the swarm until Ctrl-C or SIGTERM.
 
     What it does is decided by the configuration and the hardware; it finds the other peers by itself. The log goes to
-    standard error.
+    standard error. SIGHUP makes it read the configuration again: the model and further static peers change at once, and
+    the log names what needs a restart.
     """
     journal.set_up(verbose=verbose)
-    ungrouped(lambda: live(read_config(paths(system), os.environ, host_name(), config_file=config)))
+    ungrouped(lambda: live(lambda: read_config(paths(system), os.environ, host_name(), config_file=config)))

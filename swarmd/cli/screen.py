@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from rich.console import RenderableType
 from rich.live import Live
 
 from swarmd.cli.follow import OnUpdate, Sight
@@ -51,20 +52,27 @@ class Lines:
 
 
 @contextmanager
-def shown(stream: TextIO) -> Iterator[OnUpdate]:
-    """Show a followed goal on *stream* for as long as the context lasts; the last picture stays."""
+def shown(stream: TextIO, *, full: bool = False) -> Iterator[OnUpdate]:
+    """Show a followed goal on *stream* for as long as the context lasts; the last picture stays. *full*: on a terminal,
+    take its whole screen meanwhile."""
     signs = signs_for(stream)
     screen = console(stream, signs)
     if not screen.is_terminal or screen.is_dumb_terminal:
         yield Lines(lambda line: print(line, file=stream, flush=True))
         return
-    with Live(console=screen, auto_refresh=False, vertical_overflow="crop") as live:
+    last: list[RenderableType] = []
+    try:
+        with Live(console=screen, screen=full, auto_refresh=False, vertical_overflow="crop") as live:
 
-        def show(sight: Sight) -> None:
-            width, height = screen.size
-            picture = live_view(
-                sight.goal, sight.peers, sight.story, width, height - 1, elapsed_s(sight.goal, wall_ms()), signs
-            )
-            live.update(picture, refresh=True)
+            def show(sight: Sight) -> None:
+                width, height = screen.size
+                picture = live_view(
+                    sight.goal, sight.peers, sight.story, width, height - 1, elapsed_s(sight.goal, wall_ms()), signs
+                )
+                last[:] = [picture]
+                live.update(picture, refresh=True)
 
-        yield show
+            yield show
+    finally:
+        for picture in last if full else ():
+            screen.print(picture)

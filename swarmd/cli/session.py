@@ -4,6 +4,7 @@ Exit status: 0 done; 1 the thing itself failed; 2 asked wrongly; 3 no daemon; 13
 lines on standard error: what happened, and what to do next.
 """
 
+import codecs
 import os
 import signal
 import sys
@@ -35,6 +36,10 @@ Socket: TypeAlias = Annotated[
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 GoalId: TypeAlias = Annotated[
     str, typer.Argument(metavar="GOAL", help="First characters of a goal's id; the newest without.")
+]
+
+TaskId: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TASK", help="First characters of a task's id, as `show` prints it; a goal's id also.")
 ]
 
 _T = TypeVar("_T")
@@ -134,12 +139,22 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
+_PLAIN = {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "…": "...", "→": "->", "›": ">"}
+
+
 def lossy_output() -> None:
-    """Let a terminal that lacks a character show a question mark in its place."""
+    """Let a terminal that lacks a character show a plainer one in its place, or a question mark."""
+    codecs.register_error("swarmd-plain", _plainer)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="replace")
+            reconfigure(errors="swarmd-plain")
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
 
 
 def terminal_is_plain(environment: "os._Environ[str] | dict[str, str]", encoding: str | None) -> bool:

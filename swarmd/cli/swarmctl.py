@@ -2,8 +2,9 @@
 
 import typer
 
+from swarmd.cli.events import events
 from swarmd.cli.goal import cancel, goal
-from swarmd.cli.look import goals, peers, report, show, status, version
+from swarmd.cli.look import goals, peers, report, show, status, version, why
 from swarmd.cli.session import Verbs, lossy_output
 from swarmd.cli.watch import watch
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 Examples:
   swarmctl goal "Two weeks in Japan for four" --watch
   swarmctl show                     the newest goal, as a tree
+  swarmctl why 3f9c0d1e             who voted how on a task, and why one split won
   swarmctl report -o japan.md       the finished plan
   swarmctl peers                    who takes part
 
@@ -43,11 +45,17 @@ app.command(
 )(goal)
 app.command(epilog=_examples("swarmctl goals", "swarmctl goals --json | jq -r '.[-1].id'"))(goals)
 app.command(epilog=_examples("swarmctl show", "swarmctl show 8f3a2c1d | less"))(show)
+app.command(epilog=_examples("swarmctl why", "swarmctl why 3f9c0d1e", "swarmctl why --json | jq .ballots"))(why)
 app.command(epilog=_examples("swarmctl watch", "swarmctl watch 8f3a2c1d --json >events.jsonl"))(watch)
 app.command(epilog=_examples("swarmctl report", "swarmctl report 8f3a2c1d -o japan.md"))(report)
 app.command(epilog=_examples('swarmctl cancel 8f3a2c1d --reason "we stay at home"'))(cancel)
 app.command(epilog=_examples("swarmctl peers", "swarmctl peers --json | jq '.[] | select(.alive) | .name'"))(peers)
 app.command(epilog=_examples("swarmctl status", "swarmctl status --json | jq .caught_up"))(status)
+app.command(
+    epilog=_examples(
+        "swarmctl events", "swarmctl events -f --kind vote --kind accepted", "swarmctl events --peer kitchen-pi -n 20"
+    )
+)(events)
 app.command(epilog=_examples("swarmctl version"))(version)
 
 

@@ -7,6 +7,7 @@ import typer
 from swarmd import __version__
 from swarmd.cli import key
 from swarmd.cli.demo.verb import demo
+from swarmd.cli.doctor import check_config, doctor
 from swarmd.cli.run import run
 from swarmd.cli.session import Verbs, lossy_output, print_line
 
@@ -39,6 +40,8 @@ def swarmd(
 
 app.command(epilog='\b\nExample: swarmd demo --kill-one "A birthday party for a ten-year-old"')(demo)
 app.command()(run)
+app.command()(doctor)
+app.command("check-config")(check_config)
 app.add_typer(key.app)
 
 

@@ -4,7 +4,7 @@ Whatever peers and models wrote reaches a terminal as plain text only: never as 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from swarmd.plan.report import counting, name, tally, winner
 from swarmd.plan.views import Change, GoalView, ProposalView, TaskStatus, TaskView
+from swarmd.vocab.ids import short
 from swarmd.vocab.text import clean
 
 _SHOWN_BYTES_MAX = 2048  # longer than any title; whole texts belong to the report
@@ -181,6 +182,11 @@ def elapsed_s(goal: GoalView, now_ms: int) -> float:
 def peer_name(goal: GoalView, peer: str) -> str:
     """A peer as people call it."""
     return safe(name(goal, peer))
+
+
+def named(names: Mapping[str, str], peer: str) -> str:
+    """A peer as people call it, of whom only *names* by id are known."""
+    return safe(names.get(peer, "")) or short(peer)
 
 
 def state(task: TaskView, goal: GoalView) -> str:

@@ -16,16 +16,21 @@ from swarmd.vocab.text import clean
 GOALS = "/v1/goals"
 GOAL = "/v1/goals/{goal}"
 REPORT = "/v1/goals/{goal}/report"
+TASK = "/v1/tasks/{task}"
+STORY = "/v1/events"
 PEERS = "/v1/peers"
 STATUS = "/v1/status"
 CHANGES = "/v1/changes"
+METRICS = "/v1/metrics"
 
-LATEST = "latest"  # in place of a goal's id: the newest goal
+LATEST = "latest"  # in place of a goal's or task's id: the newest goal
+STORY_MAX = 1_000  # events in one answer; about 300 KB
 KEEPALIVE_S = 15.0  # a silent event stream says so that often; proxies and people give up after a minute
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 MARKDOWN = "text/markdown; charset=utf-8"
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 EVENTS = "text/event-stream"
 
 ProblemCode: TypeAlias = Literal[
@@ -78,6 +83,17 @@ def goal_text(text: str) -> str:
 
 def goal_prefix(goal: str) -> str:
     """The beginning of a goal's id, checked for its form. Raises UnknownId."""
-    if not 0 < len(goal) <= 64 or set(goal) - set("0123456789abcdef"):
+    if not _is_prefix(goal):
         raise UnknownId(f'no goal has the id "{clean(goal, 64)}"\nList the goals with `swarmctl goals`.')
     return goal
+
+
+def task_prefix(task: str) -> str:
+    """The beginning of a task's id, checked for its form. Raises UnknownId."""
+    if not _is_prefix(task):
+        raise UnknownId(f'no task has the id "{clean(task, 64)}"\n`swarmctl show` prints the ids of a goal\'s tasks.')
+    return task
+
+
+def _is_prefix(identifier: str) -> bool:
+    return 0 < len(identifier) <= 64 and not set(identifier) - set("0123456789abcdef")

@@ -3,7 +3,7 @@
 import grp
 import os
 import pwd
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ import httpx
 import msgspec
 
 from swarmd.control import api
-from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.plan.views import Change, EventPage, GoalLine, GoalView, TaskPage
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId, Unreachable
 
@@ -36,7 +36,9 @@ class Client:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._http = httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(path)),
+            # no TLS on a local socket: without `verify=False` each command would first read all certificates, half a
+            # second on a Raspberry Pi
+            transport=httpx.AsyncHTTPTransport(uds=str(path), verify=False),
             base_url="http://swarmd",
             timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
             trust_env=False,  # a proxy variable has no say over a local socket
@@ -63,6 +65,18 @@ class Client:
     async def goal(self, goal: str = api.LATEST) -> GoalView:
         """The goal whose id begins with *goal*, with its whole tree."""
         return await self._ask("GET", _path(api.GOAL, goal), GoalView)
+
+    async def task(self, task: str = api.LATEST) -> TaskPage:
+        """The task whose id begins with *task*, and how it was decided; "latest" is the newest goal itself."""
+        prefix = task if task == api.LATEST else api.task_prefix(task)
+        return await self._ask("GET", api.TASK.replace("{task}", prefix), TaskPage)
+
+    async def events(
+        self, *, goal: str = "", task: str = "", peer: str = "", kinds: Sequence[str] = (), count: int = 100
+    ) -> EventPage:
+        """The latest *count* events that pass the filter, oldest first. *peer*: a name, an id, or an end of one."""
+        params = {"goal": goal, "task": task, "peer": peer, "kind": list(kinds), "count": count}
+        return await self._ask("GET", api.STORY, EventPage, params={k: v for k, v in params.items() if v})
 
     async def report(self, goal: str = api.LATEST) -> str:
         """The goal's report, Markdown."""

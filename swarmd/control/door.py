@@ -1,22 +1,20 @@
 """The one way from the control socket into the daemon: a command gets its answer, a watcher hears what changes."""
 
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import trio
 
-from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.plan.views import Change
+from swarmd.replica.effects import Value
 from swarmd.replica.inputs import Command
-from swarmd.replica.status import PeerView, StatusView
-
-Value: TypeAlias = str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView
 
 
 class Door(Protocol):
     """What the control server needs of the daemon."""
 
     async def command(self, command: Command) -> Value:
-        """The answer: a goal id for `SetGoal` and `CancelGoal`, goal lines, a goal, peers or the status for the others.
+        """The answer: a goal id for `SetGoal` and `CancelGoal`, goal lines, a view for the others.
 
         Raises LocalMistake if it cannot be done, and UnknownId if no goal, or more than one, has that id.
         """

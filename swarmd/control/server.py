@@ -7,12 +7,15 @@ cost a bounded wait and a bounded buffer, and never hold up the daemon or its en
 import errno
 import logging
 import os
+import pwd
 import socket
 import stat
+import struct
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import msgspec
 import trio
@@ -30,20 +33,26 @@ from starlette.types import Receive, Scope, Send
 
 from swarmd.control import api
 from swarmd.control.door import Door
+from swarmd.control.metrics import metrics
 from swarmd.plan.report import report
-from swarmd.plan.views import GoalView
-from swarmd.replica.inputs import CancelGoal, ListGoals, ListPeers, ShowGoal, ShowStatus
+from swarmd.plan.views import ChangeKind, GoalView
+from swarmd.replica.inputs import CancelGoal, ListEvents, ListGoals, ListPeers, ShowGoal, ShowStatus, ShowTask
+from swarmd.replica.status import StatusView
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, UnknownId
+from swarmd.vocab.ids import short
 from swarmd.vocab.text import clean
 
 PATH_BYTES_MAX = 107  # what a socket's address has room for, unix(7)
-CONNECTIONS_MAX = limits.WATCHERS_MAX + 64  # every watcher, and room for those who only ask
+CONNECTIONS_MAX = 2 * limits.WATCHERS_MAX + 64  # every watcher, who asks beside it, and room for who only asks
 BODY_S_MAX = 10.0  # 64 KiB over a local socket take milliseconds; longer is a sender that hangs
 DRAIN_BYTES_MAX = 16 * limits.BODY_BYTES_MAX  # read and thrown away, so that the sender gets to read the refusal
 SEND_S_MAX = 30.0  # a terminal paused by its user; who reads nothing for longer is cut off and may come back
 
+_PEERCRED = struct.Struct("3i")  # struct ucred of unix(7): pid, uid, gid
+
 _log = logging.getLogger("swarmd.control")
+_caller: ContextVar[str] = ContextVar("caller")  # whose connection this task serves
 _T = TypeVar("_T")
 
 
@@ -77,9 +86,12 @@ def application(door: Door) -> Starlette:
             Route(api.GOAL, routes.goal, methods=["GET"]),
             Route(api.GOAL, routes.cancel, methods=["DELETE"]),
             Route(api.REPORT, routes.report, methods=["GET"]),
+            Route(api.TASK, routes.task, methods=["GET"]),
+            Route(api.STORY, routes.events, methods=["GET"]),
             Route(api.PEERS, routes.peers, methods=["GET"]),
             Route(api.STATUS, routes.status, methods=["GET"]),
             Route(api.CHANGES, routes.changes, methods=["GET"]),
+            Route(api.METRICS, routes.metrics, methods=["GET"]),
         ],
         exception_handlers={
             UnknownId: _unknown_id,
@@ -196,6 +208,7 @@ class _Server:
         """One connection, from its first request to its end. What goes wrong in it stays in it."""
         if len(self._open) >= CONNECTIONS_MAX:
             return
+        _caller.set(_person(stream))
         connection = _Patient(stream)
         self._open.add(connection)
         try:
@@ -220,6 +233,15 @@ class _Server:
                 connection.close()
 
 
+def _person(stream: trio.SocketStream) -> str:
+    """Who opened a connection, by the kernel's word (SO_PEERCRED): "alice (uid 1000)"."""
+    _, uid, _ = _PEERCRED.unpack(stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEERCRED.size))
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
+
+
 # --- requests ------------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +261,7 @@ class _Routes:
         asked = _decode(await _body(request), api.GoalRequest)
         goal = await self._door.command(asked.command())
         assert isinstance(goal, str)
+        _log.info("%s sets goal %s", _caller.get("somebody"), short(goal), extra={"goal": goal, "kind": "goal"})
         return _json(api.GoalReply(goal=goal), HTTPStatus.CREATED)
 
     async def goals(self, request: Request) -> Response:
@@ -255,13 +278,26 @@ class _Routes:
         reason = clean(request.query_params.get("reason", ""), limits.REASON_BYTES_MAX)
         goal = await self._door.command(CancelGoal(goal=api.goal_prefix(request.path_params["goal"]), reason=reason))
         assert isinstance(goal, str)
+        _log.info("%s cancels goal %s", _caller.get("somebody"), short(goal), extra={"goal": goal, "kind": "cancel"})
         return _json(api.GoalReply(goal=goal))
+
+    async def task(self, request: Request) -> Response:
+        task = request.path_params["task"]
+        return _json(await self._door.command(ShowTask(task="" if task == api.LATEST else api.task_prefix(task))))
+
+    async def events(self, request: Request) -> Response:
+        return _json(await self._door.command(_event_filter(request)))
 
     async def peers(self, request: Request) -> Response:
         return _json(await self._door.command(ListPeers()))
 
     async def status(self, request: Request) -> Response:
         return _json(await self._door.command(ShowStatus()))
+
+    async def metrics(self, request: Request) -> Response:
+        status = await self._door.command(ShowStatus())
+        assert isinstance(status, StatusView)
+        return Response(metrics(status), headers={"content-type": api.PROMETHEUS})
 
     async def changes(self, request: Request) -> Response:
         """What happens, as server-sent events (WHATWG HTML, section 9.2). `?goal=` leaves out other goals' changes."""
@@ -351,6 +387,28 @@ async def _body(request: Request) -> bytes:
             )
         return bytes(body)
     raise _Refused(HTTPStatus.REQUEST_TIMEOUT, "too-slow", f"the request did not arrive within {BODY_S_MAX:g} seconds")
+
+
+def _event_filter(request: Request) -> ListEvents:
+    """What `/v1/events` was asked for. Raises LocalMistake naming the parameter that is wrong."""
+    params = request.query_params
+    if unknown := sorted(set(params) - {"goal", "task", "peer", "kind", "count"}):
+        raise LocalMistake(f"no parameter {clean(unknown[0], 80)!r}: known are goal, task, peer, kind and count")
+    kinds = tuple(params.getlist("kind"))
+    for kind in kinds:
+        if kind not in get_args(ChangeKind):
+            raise LocalMistake(f"there is no kind {clean(kind, 80)!r}: known are {', '.join(get_args(ChangeKind))}")
+    count = params.get("count", "100")
+    if not count.isascii() or not count.isdecimal() or not 1 <= int(count[:5]) <= api.STORY_MAX:
+        raise LocalMistake(f"count must be a number from 1 to {api.STORY_MAX:,}")
+    goal, task = params.get("goal", ""), params.get("task", "")
+    return ListEvents(
+        goal=api.goal_prefix(goal) if goal else "",
+        task=api.task_prefix(task) if task else "",
+        peer=clean(params.get("peer", ""), limits.NAME_BYTES_MAX),
+        kinds=kinds,
+        count=int(count),
+    )
 
 
 def _decode(body: bytes, kind: type[_T]) -> _T:

@@ -2,6 +2,8 @@
 
 import logging
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import sdnotify
@@ -15,9 +17,12 @@ _log = logging.getLogger("swarmd.daemon")
 _STOP_S_MAX = 4.0  # systemd and the demo allow five
 
 
-async def live(loop: Loop, *, socket: Path, mode: int, notifier: sdnotify.SystemdNotifier) -> None:
-    """Run *loop* and its control socket until SIGTERM or SIGINT."""
+async def live(
+    loop: Loop, *, socket: Path, mode: int, notifier: sdnotify.SystemdNotifier, reload: Callable[[], None]
+) -> None:
+    """Run *loop* and its control socket until SIGTERM or SIGINT; SIGHUP calls *reload*."""
     async with trio.open_nursery() as nursery:
+        nursery.start_soon(_heed_reload, reload, notifier)
         nursery.start_soon(_heed_signals, loop, nursery.cancel_scope)
         await nursery.start(_live_and_end, loop, nursery.cancel_scope)
         await nursery.start(lambda task_status: serve(socket, loop, mode=mode, task_status=task_status))
@@ -29,6 +34,14 @@ async def live(loop: Loop, *, socket: Path, mode: int, notifier: sdnotify.System
 async def _live_and_end(loop: Loop, scope: trio.CancelScope, *, task_status: trio.TaskStatus[None]) -> None:
     await loop.run(task_status=task_status)
     scope.cancel()
+
+
+async def _heed_reload(reload: Callable[[], None], notifier: sdnotify.SystemdNotifier) -> None:
+    with trio.open_signal_receiver(signal.SIGHUP) as signals:
+        async for _ in signals:
+            notifier.notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1_000}")  # sd_notify(3)
+            reload()
+            notifier.notify("READY=1")
 
 
 async def _heed_signals(loop: Loop, scope: trio.CancelScope) -> None:

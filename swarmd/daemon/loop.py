@@ -3,14 +3,16 @@
 import functools
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import msgspec
 import trio
 
 from swarmd.daemon.inbox import Inbox
-from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.daemon.journal import log_change
+from swarmd.events.envelope import Envelope
+from swarmd.plan.views import Change
 from swarmd.ports import Clock, Llm, Net, Store
 from swarmd.replica.effects import (
     Abort,
@@ -19,6 +21,7 @@ from swarmd.replica.effects import (
     Arm,
     Ask,
     Effect,
+    Forget,
     Publish,
     Reply,
     Stream,
@@ -26,10 +29,22 @@ from swarmd.replica.effects import (
     SyncOpen,
     SyncSend,
     Tell,
+    Value,
 )
-from swarmd.replica.inputs import Answered, BackendChanged, Chunk, Command, Commanded, Failed, Started, Stopping
+from swarmd.replica.inputs import (
+    Answered,
+    BackendChanged,
+    Chunk,
+    Command,
+    Commanded,
+    DiskChanged,
+    Failed,
+    Input,
+    Started,
+    Stopping,
+)
 from swarmd.replica.machine import Machine
-from swarmd.replica.status import PeerView, StatusView
+from swarmd.replica.status import StatusView
 from swarmd.roles.work import Request
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 
@@ -38,10 +53,9 @@ _log = logging.getLogger("swarmd.daemon")
 BEAT_S = 3.0  # the longest that the loop rests; the watchdog of the unit waits several times as long
 _PROBE_S = 30.0  # how often the model is asked whether it is there; costs one small request
 _PROBE_AGAIN_S = 5.0  # while it is away
+_DISK_AGAIN_S, _DISK_AGAIN_S_MAX = 1.0, 60.0  # how soon a disk that refused is tried again, doubling
 _GOODBYE_S = 0.4  # what a last word needs to leave the sockets; several gossip delays
 _WATCHER_CHANGES_MAX = 1_024  # what a slow watcher may lag behind before it loses changes
-
-Value = str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView
 
 
 class Loop:
@@ -72,28 +86,43 @@ class Loop:
         self._tokens = itertools.count(1)
         self._watchers: set[trio.MemorySendChannel[Change]] = set()
         self._lost: set[trio.MemorySendChannel[Change]] = set()
+        self._look = trio.Event()  # that the model is to be chosen anew
+        self._trouble = ""  # of the disk, in words
+        self._disk_wait_s = _DISK_AGAIN_S
+        self._disk_at = 0.0  # when it is tried again, on trio's clock
         self._stopping = False
         self._stopped = trio.Event()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Live until `stop`. Reports started when the journal is read and the network listens."""
         envelopes = await trio.to_thread.run_sync(self._store.load)
+        forgotten = await trio.to_thread.run_sync(self._store.forgotten)
         async with trio.open_nursery() as nursery:
-            await self._perform(self._machine.handle(Started(envelopes), self._clock.now()), nursery)
+            if not await self._keep(()):
+                await self._handle(DiskChanged(self._trouble), nursery)
+            await self._handle(Started(envelopes, forgotten), nursery)
             await nursery.start(self._net.run, self._inbox.deliver)
             if self._choose is not None:
-                nursery.start_soon(self._watch_model, self._choose)
+                nursery.start_soon(self._watch_model)
             task_status.started()
             while not self._stopping:
                 self._beat()
                 happened = await self._inbox.next()
                 self._stopping = isinstance(happened, Stopping)
-                await self._perform(self._machine.handle(happened, self._clock.now()), nursery)
+                await self._handle(happened, nursery)
+                if self._trouble and trio.current_time() >= self._disk_at:
+                    await self._try_disk(nursery)
             await trio.sleep(_GOODBYE_S)
             nursery.cancel_scope.cancel()
         self._stopped.set()
         for token in list(self._replies):
             self._answer(token, LocalMistake("the daemon is stopping; try again when it is back"))
+
+    def choose_by(self, choose: Callable[[], Awaitable[Llm]]) -> None:
+        """Look for a model in another way from now on. What the present one is doing begins again with the next."""
+        if self._choose is not None:
+            self._choose = choose
+            self._look.set()
 
     def stop(self) -> None:
         """Say goodbye, hand back claims, and end `run`."""
@@ -131,46 +160,95 @@ class Loop:
 
     # --- effects ---------------------------------------------------------------------------------------------------
 
-    async def _perform(self, effects: list[Effect], nursery: trio.Nursery) -> None:
-        for effect in effects:
-            match effect:
-                case Append(envelopes, sync):
-                    await trio.to_thread.run_sync(functools.partial(self._store.append, envelopes, sync=sync))
-                case Publish(envelopes):
-                    self._net.publish(envelopes)
-                case Announce(presence):
-                    self._net.announce(presence)
-                case Stream(live):
-                    self._net.stream(live)
-                case SyncOpen(session, peer):
-                    self._net.sync_open(session, peer)
-                case SyncSend(session, frame):
-                    self._net.sync_send(session, frame)
-                case SyncClose(session):
-                    self._net.sync_close(session)
-                case Ask(job, request):
+    async def _handle(self, happened: Input, nursery: trio.Nursery) -> None:
+        """Let the machine take in one thing, and do what it says. What rests on a write that fails is not done: the
+        machine hears of the disk instead, and says nothing more until it is well again."""
+        kept = True
+        for effect in self._machine.handle(happened, self._clock.now()):
+            if isinstance(effect, Append):
+                kept = await self._keep(effect.envelopes, sync=effect.sync) and kept
+            elif isinstance(effect, Forget):
+                with suppress(OSError):  # a restart brings them back, and they are forgotten once more
+                    await trio.to_thread.run_sync(self._store.forget, effect.goals, effect.events)
+            elif kept or isinstance(effect, Abort | Arm | Tell | SyncClose):
+                self._perform(effect, nursery)
+            elif isinstance(effect, Reply):
+                self._answer(effect.token, LocalMistake(f"not safe, so not said before that: {self._trouble}"))
+        if not kept:
+            await self._handle(DiskChanged(self._trouble), nursery)
+
+    async def _keep(self, envelopes: Sequence[Envelope], *, sync: bool = True) -> bool:
+        """Append to the journal. False if the disk refuses; while it is known to, nothing is tried: the machine is
+        mute, and `_try_disk` will bring everything."""
+        if self._trouble:
+            return True
+        try:
+            await trio.to_thread.run_sync(functools.partial(self._store.append, envelopes, sync=sync))
+        except OSError as error:
+            self._trouble = f"the disk takes nothing ({error.strerror or error}); make room, then wait a minute"
+            self._disk_at = trio.current_time() + self._disk_wait_s
+            self._disk_wait_s = min(2 * self._disk_wait_s, _DISK_AGAIN_S_MAX)  # never again sooner: it may be flapping
+            return False
+        return True
+
+    async def _try_disk(self, nursery: trio.Nursery) -> None:
+        """Give the disk everything that this peer knows, most of which it may have already."""
+        trouble, self._trouble = self._trouble, ""
+        if await self._keep([opened.envelope for opened in self._machine.events]):
+            await self._handle(DiskChanged(""), nursery)
+        else:
+            self._trouble = trouble
+
+    def _perform(self, effect: Effect, nursery: trio.Nursery) -> None:
+        match effect:
+            case Publish(envelopes):
+                self._net.publish(envelopes)
+            case Announce(presence):
+                self._net.announce(presence)
+            case Stream(live):
+                self._net.stream(live)
+            case SyncOpen(session, peer):
+                self._net.sync_open(session, peer)
+            case SyncSend(session, frame):
+                self._net.sync_send(session, frame)
+            case SyncClose(session):
+                self._net.sync_close(session)
+            case Ask(job, request):
+                if self._llm is None:  # let go of a moment ago; that news is still in the inbox
+                    self._inbox.deliver(Failed(job, "the model has just gone away"))
+                else:
                     self._jobs[job] = trio.CancelScope()
-                    assert self._llm is not None, "a job without a model"
                     nursery.start_soon(self._work, self._llm, job, request)
-                case Abort(job):
-                    scope = self._jobs.get(job)
-                    if scope is not None:
-                        scope.cancel()
-                case Arm(mono_ms):
-                    wait_s = max(0, mono_ms - self._clock.now().mono_ms) / 1_000
-                    self._inbox.arm(trio.current_time() + min(wait_s, BEAT_S))
-                case Tell(changes):
-                    self._tell(changes)
-                case Reply(token, StatusView() as status):
-                    refused = status.refused | self._net.counters()
-                    self._answer(token, msgspec.structs.replace(status, refused=refused))
-                case Reply(token, value):
-                    self._answer(token, value)
+            case Abort(job):
+                scope = self._jobs.get(job)
+                if scope is not None:
+                    scope.cancel()
+            case Arm(mono_ms):
+                wait_s = max(0, mono_ms - self._clock.now().mono_ms) / 1_000
+                self._inbox.arm(trio.current_time() + min(wait_s, BEAT_S))
+            case Tell(changes):
+                self._tell(changes)
+            case Reply(token, StatusView() as status):
+                self._answer(token, self._completed(status))
+            case Reply(token, value):
+                self._answer(token, value)
+
+    def _completed(self, status: StatusView) -> StatusView:
+        """*status* with what only the adapters know."""
+        refused = status.refused | self._net.counters()
+        if self._inbox.dropped:
+            refused["inbox_dropped"] = self._inbox.dropped
+        return msgspec.structs.replace(
+            status,
+            refused=refused,
+            disk_bytes=self._store.size(),
+            addresses=self._net.addresses(),
+            notices=self._net.notices(),
+        )
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         for change in changes:
-            level = logging.DEBUG if change.kind == "live" else _LEVELS.get(change.kind, logging.INFO)
-            _log.log(level, "%s", change.text)
+            log_change(_log, change)
             for watcher in list(self._watchers):
                 self._send(watcher, change)
 
@@ -205,31 +283,37 @@ class Loop:
         finally:
             del self._jobs[job]
 
-    async def _watch_model(self, choose: Callable[[], Awaitable[Llm]]) -> None:
+    async def _watch_model(self) -> None:
         """Find a model, see that it stays, and find another one when it goes."""
         said = ""
         try:
             while True:
+                assert self._choose is not None
                 try:
-                    self._llm = self._llm or await choose()
+                    self._llm = self._llm or await self._choose()
                     self._inbox.deliver(BackendChanged(await self._llm.probe()))
                     said = ""
-                    await trio.sleep(_PROBE_S)
+                    await self._rest(_PROBE_S)
                 except (RemoteFault, LocalMistake) as fault:
                     if str(fault) != said:
                         _log.warning("no model: %s", fault)
                         said = str(fault)
                     self._inbox.deliver(BackendChanged(None))
                     await self._let_go()
-                    await trio.sleep(_PROBE_AGAIN_S)
+                    await self._rest(_PROBE_AGAIN_S)
         finally:
             with trio.CancelScope(shield=True):
                 await self._let_go()
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for the next probe; if the model is to be chosen anew, let go of this one and wait no longer."""
+        with trio.move_on_after(seconds):
+            await self._look.wait()
+            self._look = trio.Event()
+            self._inbox.deliver(BackendChanged(None))
+            await self._let_go()
 
     async def _let_go(self) -> None:
         llm, self._llm = self._llm, None
         if llm is not None:
             await llm.close()
-
-
-_LEVELS = {"equivocation": logging.WARNING, "refused": logging.WARNING}

@@ -2,6 +2,7 @@
 
 A group's fingerprint is the sum of its ids modulo 2**256 and their number, hashed: sets can be compared range by
 range and a new event costs one addition (Meyer 2023, "Range-Based Set Reconciliation").
+Of a goal that was pruned a summary stays, so that it does not come back.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from sortedcontainers import SortedList
 
 from swarmd.events.codec import group as group_of
 from swarmd.events.envelope import Envelope, Opened
-from swarmd.gossip.frames import Bound
+from swarmd.gossip.frames import Bound, GroupSummary
 from swarmd.vocab.ids import EventId
 
 FINGERPRINT_BYTES = 16
@@ -72,6 +73,7 @@ class EventSet:
         self._opened: dict[EventId, Opened] = {}
         self._total = 0
         self.groups: dict[str, Group] = {}
+        self.forgotten: dict[str, GroupSummary] = {}  # groups that were dropped, as they were: not to be taken in again
 
     def __len__(self) -> int:
         return len(self._opened)
@@ -91,6 +93,21 @@ class EventSet:
         self.groups.setdefault(name, Group()).add(opened.event.hlc, opened.id)
         self._total += int(opened.id, 16)
         return True
+
+    def forget(self, name: str) -> GroupSummary:
+        """Drop a group; what is left of it, by which others see that we had what they have."""
+        group = self.groups.pop(name)
+        summary = GroupSummary(name, len(group.keys), group.fingerprint(0, len(group.keys)))
+        for identifier in group.ids(0, len(group.keys)):
+            del self._opened[identifier]
+            self._total -= int(identifier, 16)
+        self.forgotten[name] = summary
+        return summary
+
+    def size(self, name: str) -> int:
+        """How many bytes the envelopes of a group have."""
+        group = self.groups.get(name)
+        return sum(self._opened[each].envelope.size for each in group.ids(0, len(group.keys))) if group else 0
 
     def envelope(self, identifier: EventId) -> Envelope:
         """The envelope of an event that is there. Raises KeyError if it is not."""

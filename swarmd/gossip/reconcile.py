@@ -88,6 +88,8 @@ class Initiator:
         named = set()
         for summary in theirs:
             named.add(summary.group)
+            if summary.group in self._events.forgotten:
+                continue
             ours = self._events.groups.get(summary.group)
             if ours is None or ours.fingerprint(0, len(ours.keys)) != summary.fingerprint:
                 self._groups.append(summary)
@@ -162,7 +164,10 @@ def respond(events: EventSet, frame: Frame, horizon: int) -> tuple[Frame, tuple[
                 GroupSummary(name, len(group.keys), group.fingerprint(0, len(group.keys)))
                 for name, group in sorted(events.groups.items())
             ]
+            summaries = [*events.forgotten.values(), *summaries]
             return Summary(horizon, tuple(summaries[-limits.FRAME_IDS_MAX :])), ()
+        case Ranges() if frame.group in events.forgotten:
+            return Ranges(frame.group, ()), ()  # nothing that we want to be told
         case Ranges():
             group = events.groups.get(frame.group, _GROUPLESS)
             answer = [part for asked in frame.ranges[:_RANGES_ASKED_MAX] for part in _compare(group, asked)]

@@ -345,6 +345,11 @@ class Plan:
         facts = (sorted(self.members), [(goal, plan.digest()) for goal, plan in sorted(self.goals.items())])
         return hashlib.sha256(msgspec.msgpack.encode(facts)).hexdigest()
 
+    def forget(self, goal: GoalId) -> None:
+        """Drop an ended goal, of which no event will be taken in again."""
+        self.goals.pop(goal, None)
+        self._open = None
+
     def open_goals(self) -> list[GoalPlan]:
         """Goals that have not ended, oldest first."""
         if self._open is None:

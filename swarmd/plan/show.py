@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from swarmd.events.kinds import Proposal
+from swarmd.plan.ballot import Forced
 from swarmd.plan.plan import GoalPlan
+from swarmd.plan.report import walk
 from swarmd.plan.task import Task, TaskBook, holder_of, result_of
 from swarmd.plan.views import (
+    BallotView,
     ClaimView,
     GoalLine,
     GoalView,
@@ -13,6 +16,7 @@ from swarmd.plan.views import (
     ResultView,
     ScoreView,
     SubgoalView,
+    TaskPage,
     TaskStatus,
     TaskView,
     VoteView,
@@ -72,6 +76,32 @@ def goal_view(
         events=plan.events,
         digest=plan.digest(),
         names={peer: name(peer) for peer in sorted(people)},
+    )
+
+
+def task_page(plan: GoalPlan, task: Task, view: GoalView) -> TaskPage:
+    """One task of *view*, which shows *plan*, with its ballots."""
+    ballots, electorate = plan.book(task.id).ballots, plan.electorate
+    spoken = sorted({*ballots.votes, *ballots.promises, *ballots.nominations}) if electorate.members else []
+    valid = {number: ballots.valid_nominations(number, electorate) for number in spoken}
+    return TaskPage(
+        goal=plan.id,
+        path=tuple(above.title for above in plan.ancestors(task)),
+        task=next(found for found in walk(view.root) if found.id == task.id),
+        ballots=tuple(
+            BallotView(
+                ballot=number,
+                chair=electorate.chair(task.id, number),
+                nominated=tuple(dict.fromkeys(nomination.proposal for _, nomination, _ in valid[number])),
+                forced=any(isinstance(recovery, Forced) for *_, recovery in valid[number]),
+                promised=tuple(sorted(ballots.promises.get(number, ()))),
+            )
+            for number in spoken
+        ),
+        electorate=view.electorate,
+        quorum=view.quorum,
+        policy=view.policy,
+        names=view.names,
     )
 
 

@@ -50,6 +50,7 @@ def of_event(opened: Opened, plan: Plan, name: Name) -> Change | None:
         task=task,
         peer=who,
         wall_ms=hlc.wall_ms(Hlc(event.hlc)),
+        event=opened.id,
     )
 
 

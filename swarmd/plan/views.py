@@ -147,15 +147,39 @@ class GoalView(Struct, frozen=True, kw_only=True):
     names: dict[str, str]
 
 
+class BallotView(Struct, frozen=True, kw_only=True):
+    """One ballot of a task. *nominated*: what its chair validly put to the vote; *forced*: an earlier ballot may have
+    accepted it, so there was no choice. *promised*: scorers who moved on to this ballot."""
+
+    ballot: int
+    chair: str
+    nominated: tuple[str, ...]
+    forced: bool
+    promised: tuple[str, ...]
+
+
+class TaskPage(Struct, frozen=True, kw_only=True):
+    """One task, and what it takes to understand how it was decided. *path*: titles from the goal down to its parent."""
+
+    goal: str
+    path: tuple[str, ...]
+    task: TaskView
+    ballots: tuple[BallotView, ...]
+    electorate: tuple[str, ...]
+    quorum: int
+    policy: Policy
+    names: dict[str, str]
+
+
 ChangeKind: TypeAlias = Literal[
     "goal", "proposal", "score", "promise", "nomination", "vote", "accepted", "claim", "takeover", "live", "result",
-    "ended", "cancel", "amend", "member", "joined", "left", "equivocation", "backend", "sync", "refused",
+    "ended", "cancel", "amend", "member", "joined", "left", "equivocation", "backend", "disk", "sync", "refused",
 ]  # fmt: skip
 
 
 class Change(Struct, frozen=True, kw_only=True):
     """Something that happened, as one line of the swarm's story. *text* is plain, safe to print.
-    *chunk*: for kind "live", the new text."""
+    *chunk*: for kind "live", the new text. *event*: the id of the event that says it, if one does."""
 
     kind: ChangeKind
     text: str
@@ -164,3 +188,13 @@ class Change(Struct, frozen=True, kw_only=True):
     peer: str = ""
     chunk: str = ""
     wall_ms: int = 0
+    event: str = ""
+
+
+class EventPage(Struct, frozen=True, kw_only=True):
+    """The latest events that pass a filter, oldest first. *goal*, *task*, *peer*: the filter's ids whole, or empty."""
+
+    goal: str
+    task: str
+    peer: str
+    events: tuple[Change, ...]

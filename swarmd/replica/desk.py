@@ -4,9 +4,20 @@ from swarmd.events.kinds import Cancel, Goal
 from swarmd.plan import show, story
 from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import Task, holder_of
-from swarmd.plan.views import GoalLine, GoalView
+from swarmd.plan.views import Change, EventPage, GoalView, TaskPage
 from swarmd.replica.company import Company
-from swarmd.replica.inputs import CancelGoal, Command, ListGoals, ListPeers, SetGoal, ShowGoal, ShowStatus
+from swarmd.replica.effects import Value
+from swarmd.replica.inputs import (
+    CancelGoal,
+    Command,
+    ListEvents,
+    ListGoals,
+    ListPeers,
+    SetGoal,
+    ShowGoal,
+    ShowStatus,
+    ShowTask,
+)
 from swarmd.replica.jobs import Jobs
 from swarmd.replica.labour import Labour
 from swarmd.replica.me import Me
@@ -16,9 +27,8 @@ from swarmd.replica.turn import Turn
 from swarmd.roles.scene import Scene
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, UnknownId
+from swarmd.vocab.ids import PeerId, short
 from swarmd.vocab.text import clean
-
-Value = str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView
 
 
 class Desk:
@@ -43,10 +53,11 @@ class Desk:
                 lines = [show.goal_line(plan) for plan in self._known()]
                 return tuple(sorted(lines, key=lambda line: (line.created_ms, line.id)))
             case ShowGoal():
-                plan = self._goal(command.goal)
-                return show.goal_view(
-                    plan, self._record.called, self._labour.streams, lambda task: self._waits(turn, plan, task, scene)
-                )
+                return self._view(turn, self._goal(command.goal), scene)
+            case ShowTask():
+                return self._page(turn, command.task, scene)
+            case ListEvents():
+                return self._events(command)
             case ListPeers():
                 return self._peers(turn)
             case ShowStatus():
@@ -94,6 +105,8 @@ class Desk:
         return plan.id
 
     def _must_speak(self) -> None:
+        if self._me.mute:
+            raise LocalMistake(f"this peer only observes for now: {self._me.mute}")
         if self._me.silent:
             raise LocalMistake("this peer only observes and says nothing; give the command on a peer that has a role")
 
@@ -112,6 +125,59 @@ class Desk:
         if not found:
             raise UnknownId(f"no goal begins with {prefix}; see: swarmctl goals")
         return found[0]
+
+    def _view(self, turn: Turn, plan: GoalPlan, scene: Scene) -> GoalView:
+        streams = self._labour.streams
+        return show.goal_view(plan, self._record.called, streams, lambda task: self._waits(turn, plan, task, scene))
+
+    def _page(self, turn: Turn, prefix: str, scene: Scene) -> TaskPage:
+        plan, task = self._task(prefix)
+        return show.task_page(plan, task, self._view(turn, plan, scene))
+
+    def _task(self, prefix: str) -> tuple[GoalPlan, Task]:
+        if not prefix:
+            plan = self._goal("")
+            assert plan.root is not None
+            return plan, plan.root
+        found = [(p, t) for p in self._known() for t in p.walk() if t.id.startswith(prefix.lower())]
+        if len(found) > 1:
+            raise UnknownId(f"{len(found)} tasks begin with {prefix}; give more of the id")
+        if not found:
+            raise UnknownId(f"no task begins with {prefix}; `swarmctl show` prints their ids")
+        return found[0]
+
+    def _peer(self, said: str) -> PeerId:
+        """The peer that people call *said*: by name, by its id, or by an end of it, which is where ids differ."""
+        record = self._record
+        known = {self._me.peer, *record.roster.seen, *record.plan.members}
+        found = [peer for peer in known if record.called(peer).casefold() == said.casefold() or peer == said]
+        found = found or [peer for peer in known if peer.endswith(said)]
+        if len(found) > 1:
+            raise UnknownId(f"{len(found)} peers are called {said}: {', '.join(sorted(map(short, found)))}")
+        if not found:
+            raise UnknownId(f"no peer is called {said}; see: swarmctl peers")
+        return found[0]
+
+    def _events(self, wanted: ListEvents) -> EventPage:
+        """The newest events that pass, found from the newest on: a story is seldom asked for from its beginning."""
+        record = self._record
+        task = self._task(wanted.task)[1].id if wanted.task else ""
+        goal = self._goal(wanted.goal).id if wanted.goal else ""
+        peer = self._peer(wanted.peer) if wanted.peer else ""
+        told: list[Change] = []
+        for opened in sorted(record.events, key=lambda known: (known.event.hlc, known.id), reverse=True):
+            if len(told) == wanted.count:
+                break
+            change = story.of_event(opened, record.plan, record.called)
+            if (
+                change is not None
+                and goal in ("", change.goal)
+                and task in ("", change.task)
+                and peer in ("", change.peer)
+                and (not wanted.kinds or change.kind in wanted.kinds)
+            ):
+                told.append(change)
+        return EventPage(goal=goal, task=task, peer=peer, events=tuple(reversed(told)))
 
     def _waits(self, turn: Turn, plan: GoalPlan, task: Task, scene: Scene) -> str:
         """What a task waits for, in words; empty if it is under way."""
@@ -179,6 +245,8 @@ class Desk:
             slots=me.slots,
             running=len(self._jobs.running),
             caught_up=self._company.caught_up,
+            trouble=me.mute,
+            forgotten=len(record.events.forgotten),
             peers_connected=len(record.roster.connected),
             peers_alive=len(record.roster.alive(turn.mono_ms)),
             goals_open=len(record.plan.open_goals()),

@@ -6,12 +6,15 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from swarmd.events.envelope import Envelope
-from swarmd.gossip.frames import Frame, Live, Presence
-from swarmd.plan.views import Change, GoalLine, GoalView
+from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
+from swarmd.plan.views import Change, EventPage, GoalLine, GoalView, TaskPage
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.roles.work import Request
 from swarmd.vocab.faults import LocalMistake
-from swarmd.vocab.ids import PeerId
+from swarmd.vocab.ids import EventId, PeerId
+
+Value: TypeAlias = str | tuple[GoalLine, ...] | GoalView | TaskPage | EventPage | tuple[PeerView, ...] | StatusView
+"""What a command is answered with: a goal's id for those that set or cancel one."""
 
 
 class Append(Struct, frozen=True):
@@ -19,6 +22,13 @@ class Append(Struct, frozen=True):
 
     envelopes: tuple[Envelope, ...]
     sync: bool
+
+
+class Forget(Struct, frozen=True):
+    """Delete events of goals that ended long ago from the journal, and keep the goals' summaries."""
+
+    goals: tuple[GroupSummary, ...]
+    events: tuple[EventId, ...]
 
 
 class Publish(Struct, frozen=True):
@@ -88,9 +98,9 @@ class Reply(Struct, frozen=True):
     """The answer to a command: its value, or the mistake in it."""
 
     token: int
-    value: "str | tuple[GoalLine, ...] | GoalView | tuple[PeerView, ...] | StatusView | LocalMistake"
+    value: Value | LocalMistake
 
 
 Effect: TypeAlias = (
-    Append | Publish | Announce | Stream | SyncOpen | SyncSend | SyncClose | Ask | Abort | Arm | Tell | Reply
+    Append | Forget | Publish | Announce | Stream | SyncOpen | SyncSend | SyncClose | Ask | Abort | Arm | Tell | Reply
 )

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from swarmd.events.envelope import Envelope
 from swarmd.events.kinds import Limits, Policy
-from swarmd.gossip.frames import Frame, Live, Presence
+from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
 from swarmd.roles.work import Answer, Backend
 from swarmd.vocab.ids import PeerId
 
@@ -20,9 +20,10 @@ class Now(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True):
-    """The daemon runs; *envelopes* are what the journal held."""
+    """The daemon runs; *envelopes* are what the journal held, *forgotten* the goals that it no longer holds."""
 
     envelopes: tuple[Envelope, ...]
+    forgotten: tuple[GroupSummary, ...] = ()
 
 
 class Stopping(Struct, frozen=True):
@@ -110,6 +111,12 @@ class BackendChanged(Struct, frozen=True):
     backend: Backend | None
 
 
+class DiskChanged(Struct, frozen=True):
+    """The disk takes no events any more, with the *trouble* in words; without, it holds everything again."""
+
+    trouble: str
+
+
 class Ticked(Struct, frozen=True):
     """The time of the last `Arm` has come."""
 
@@ -143,6 +150,23 @@ class ShowGoal(Struct, frozen=True, kw_only=True):
     goal: str = ""
 
 
+class ShowTask(Struct, frozen=True, kw_only=True):
+    """The task whose id begins with *task*; empty: the newest goal itself."""
+
+    task: str = ""
+
+
+class ListEvents(Struct, frozen=True, kw_only=True):
+    """The latest *count* events, of the *goal*, the *task* (beginnings of ids), the *peer* (its name, its id or an end
+    of it) and of the *kinds* that are given."""
+
+    goal: str = ""
+    task: str = ""
+    peer: str = ""
+    kinds: tuple[str, ...] = ()
+    count: int = 100
+
+
 class ListPeers(Struct, frozen=True):
     """Everyone heard from."""
 
@@ -151,7 +175,7 @@ class ShowStatus(Struct, frozen=True):
     """How this peer does."""
 
 
-Command: TypeAlias = SetGoal | CancelGoal | ListGoals | ShowGoal | ListPeers | ShowStatus
+Command: TypeAlias = SetGoal | CancelGoal | ListGoals | ShowGoal | ShowTask | ListEvents | ListPeers | ShowStatus
 
 
 class Commanded(Struct, frozen=True):
@@ -176,6 +200,7 @@ Input: TypeAlias = (
     | Chunk
     | Failed
     | BackendChanged
+    | DiskChanged
     | Ticked
     | Commanded
 )

@@ -21,6 +21,7 @@ from swarmd.replica.inputs import (
     Commanded,
     Connected,
     Disconnected,
+    DiskChanged,
     Failed,
     Heard,
     Input,
@@ -48,6 +49,7 @@ from swarmd.vocab.ids import PeerId, short
 from swarmd.vocab.text import clean
 
 # what changes nothing for the roles, unless it brings an event, or makes a peer come or go
+_FORGET_MS = 3_600_000  # how often old goals are looked for; they are a season old
 _HEARSAY = (Heard, PresenceHeard, LiveHeard, SyncOpened, SyncHeard, SyncClosed, Connected, Disconnected, Ticked)
 
 
@@ -90,6 +92,7 @@ class Machine:
         self._held_by: tuple[int, tuple[str, ...]] | None = None  # of which turn of the roster, and own roles
         self._stirred = True  # whether the roles must look whatever the news
         self._due_ms = 0
+        self._forget_ms = 0
         self._news: tuple[object, ...] = ()
 
     @property
@@ -99,7 +102,7 @@ class Machine:
 
     @property
     def silent(self) -> bool:
-        """Whether this is a pure observer."""
+        """Whether this is an observer."""
         return self.me.silent
 
     @property
@@ -150,17 +153,24 @@ class Machine:
                     self._fell_through(turn, job.subject, happened.reason, happened.retry_ms)
             case BackendChanged():
                 self._change_backend(turn, happened.backend)
+            case DiskChanged():
+                self._change_disk(turn, happened.trouble)
             case Commanded():
                 self._command(turn, happened)
             case Started():
                 self._company.start(turn)
+                self._record.events.forgotten.update({each.group: each for each in happened.forgotten})
                 self._record.restore(turn, happened.envelopes)
+                self._forget_ms = turn.mono_ms + _FORGET_MS
             case Stopping():
                 self._stopping = True
             case Ticked():
                 pass
 
     def _think(self, turn: Turn) -> None:
+        if turn.mono_ms >= self._forget_ms:
+            self._forget_ms = turn.mono_ms + _FORGET_MS
+            self._record.forget_old(turn)
         self._company.miss(turn)
         self._company.keep_level(turn)
         if not self._stopping and not self.silent:
@@ -240,3 +250,13 @@ class Machine:
             for job in self._jobs.drop_all(turn):
                 if job.subject.kind == "work":
                     self._labour.give_up(turn, job.subject, "the model went away")
+
+    def _change_disk(self, turn: Turn, trouble: str) -> None:
+        """Fall silent, since what is said must be on disk first; or speak again. What runs is nobody's any more."""
+        if trouble and not self.me.mute:
+            self._jobs.drop_all(turn)
+            self._record.tell(turn, "disk", f"{self.me.name} only observes for now: {trouble}")
+        elif self.me.mute and not trouble:
+            self._record.tell(turn, "disk", f"the disk is well again: {self.me.name} takes part")
+            self._company.announce_within(turn, 0)
+        self.me.mute = trouble

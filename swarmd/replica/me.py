@@ -11,7 +11,8 @@ ROLES = ("decomposer", "scorer", "executor")
 @dataclass(slots=True)
 class Me:
     """*allowed*: the roles it may take, in the order of `ROLES`; none makes a pure observer. *run*: 16 random bytes,
-    new at every start. *backend_known*: whether the model has been looked for."""
+    new at every start. *backend_known*: whether the model has been looked for. *mute*: why it only observes for now: a
+    peer that could not remember what it said must say nothing."""
 
     peer: PeerId
     name: str
@@ -20,11 +21,12 @@ class Me:
     run: bytes
     backend: Backend | None = field(default=None)
     backend_known: bool = False
+    mute: str = ""
 
     @property
     def silent(self) -> bool:
-        """Whether this is a pure observer, which publishes nothing and signs nothing."""
-        return not self.allowed
+        """Whether this is an observer, which publishes nothing and signs nothing."""
+        return not self.allowed or bool(self.mute)
 
     @property
     def roles(self) -> tuple[str, ...]:

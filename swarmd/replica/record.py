@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from swarmd.events.codec import group
 from swarmd.events.envelope import Envelope, Opened, Signer, Swarm, open_envelope, seal
 from swarmd.events.kinds import Known, Member
 from swarmd.gossip.eventset import EventSet
@@ -15,6 +16,7 @@ from swarmd.plan import story
 from swarmd.plan.plan import Plan, Shift
 from swarmd.plan.views import Change, ChangeKind
 from swarmd.replica.me import Me
+from swarmd.replica.memory import lapsed
 from swarmd.replica.turn import Turn
 from swarmd.vocab import hlc, limits
 from swarmd.vocab.faults import RemoteFault
@@ -69,8 +71,21 @@ class Record:
             if opened.event.hlc > horizon:
                 self.refuse("event from the future")
                 continue
+            if group(opened.id, opened.event) in self.events.forgotten:
+                self.refuse("forgotten goal")
+                continue
             self._take(turn, opened, tell=True)
             turn.heard.append(envelope)
+
+    def forget_old(self, turn: Turn) -> None:
+        """Drop the goals that ended long ago."""
+        for goal in lapsed(self.plan, self.events):
+            keys = self.events.groups[goal].keys
+            turn.dropped += [EventId(identifier) for _, identifier in keys]
+            turn.forgotten.append(self.events.forget(goal))
+            self.plan.forget(goal)
+        if turn.forgotten:
+            self.tell(turn, "sync", f"forgets {len(turn.forgotten)} goals that ended long ago")
 
     def say(self, turn: Turn, event: Known) -> EventId:
         """Author *event*: stamp, sign, take in, and let it out. Its author becomes a member first."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from swarmd.events.envelope import Envelope
+from swarmd.gossip.frames import GroupSummary
 from swarmd.plan.views import Change
 from swarmd.replica.effects import (
     Abort,
@@ -12,6 +13,7 @@ from swarmd.replica.effects import (
     Arm,
     Ask,
     Effect,
+    Forget,
     Publish,
     Reply,
     Stream,
@@ -21,6 +23,7 @@ from swarmd.replica.effects import (
     Tell,
 )
 from swarmd.replica.inputs import Now
+from swarmd.vocab.ids import EventId
 
 _LOOK_MS_MAX = 60_000  # with nothing due, look again in a minute
 
@@ -32,6 +35,8 @@ class Turn:
     now: Now
     heard: list[Envelope] = field(default_factory=list)
     said: list[Envelope] = field(default_factory=list)
+    forgotten: list[GroupSummary] = field(default_factory=list)
+    dropped: list[EventId] = field(default_factory=list)  # their events
     loud: list[Announce | Stream] = field(default_factory=list)
     syncs: list[SyncOpen | SyncSend | SyncClose] = field(default_factory=list)
     work: list[Ask | Abort] = field(default_factory=list)
@@ -67,5 +72,7 @@ class Turn:
             durable.append(Append(tuple(self.heard), sync=False))
         if self.said:
             durable += [Append(tuple(self.said), sync=True), Publish(tuple(self.said))]
+        if self.forgotten:
+            durable.append(Forget(tuple(self.forgotten), tuple(self.dropped)))
         told = [Tell(tuple(self.told))] if self.told else []
         return [*durable, *self.loud, *self.syncs, *self.work, Arm(self.wake_ms), *told, *self.replies]

@@ -1,5 +1,6 @@
 """Where this machine's files lie, and how its configuration is read from them."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,7 +31,9 @@ def paths(system: bool) -> Paths:
     else:
         config = platformdirs.user_config_path("swarmd")
         state = platformdirs.user_state_path("swarmd")
-        runtime = platformdirs.user_runtime_path("swarmd")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # without a session there is no XDG_RUNTIME_DIR, and the fallback serves
+            runtime = platformdirs.user_runtime_path("swarmd")
     return Paths(
         config_file=config / "config.toml",
         swarm_key=config / "swarm.key",

@@ -11,12 +11,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from swarmd.events.envelope import Envelope
+from swarmd.gossip.frames import GroupSummary
 from swarmd.vocab.faults import LocalMistake
-from swarmd.vocab.ids import event_id
+from swarmd.vocab.ids import EventId, event_id
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +34,21 @@ CREATE TABLE IF NOT EXISTS event (
   signature BLOB NOT NULL
 ) STRICT
 """
+_SCHEMA_FORGOTTEN = """
+CREATE TABLE IF NOT EXISTS forgotten (
+  goal TEXT PRIMARY KEY,
+  events INTEGER NOT NULL,
+  fingerprint BLOB NOT NULL
+) STRICT
+"""
 # A known event changes nothing, unless its bytes on disk have rotted: then this mends them.
 _APPEND = """
 INSERT INTO event (id, payload, signature) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, signature = excluded.signature
 WHERE payload <> excluded.payload OR signature <> excluded.signature
 """
+
+_ALL = "SELECT id, payload, signature FROM event ORDER BY place"
 
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _ERRNO = {
@@ -107,6 +117,29 @@ class Journal:
                 self._db.execute("PRAGMA wal_checkpoint(FULL)")
             self._lag = False
 
+    def forget(self, goals: Sequence[GroupSummary], events: Sequence[EventId]) -> None:
+        """Delete events and remember their goals' summaries, all or nothing. Raises OSError if the disk refuses."""
+        with self._turn, self._disk_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(_SCHEMA_FORGOTTEN)
+            self._db.executemany("DELETE FROM event WHERE id = ?", [(bytes.fromhex(event),) for event in events])
+            self._db.executemany(
+                "INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?)",
+                [(goal.group, goal.count, goal.fingerprint) for goal in goals],
+            )
+            self._db.execute("COMMIT")
+
+    def forgotten(self) -> tuple[GroupSummary, ...]:
+        """What is left of the goals that were forgotten. Raises OSError if the disk cannot be read."""
+        with self._turn, self._disk_errors():
+            (made,) = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'forgotten'").fetchone()
+            rows = self._db.execute("SELECT * FROM forgotten ORDER BY rowid") if made else ()
+            return tuple(GroupSummary(*row) for row in rows)
+
+    def size(self) -> int:
+        """Bytes on disk, databases that were moved aside included."""
+        return size(self.path)
+
     def close(self) -> None:
         """Flush and let go. Harmless when repeated."""
         with self._turn:
@@ -119,9 +152,7 @@ class Journal:
                 self._lock = -1
 
     def _rows(self) -> Iterator[Envelope]:
-        for identifier, payload, signature in self._db.execute(
-            "SELECT id, payload, signature FROM event ORDER BY place"
-        ):
+        for identifier, payload, signature in self._db.execute(_ALL):
             if identifier.hex() == event_id(payload):
                 yield Envelope(payload, signature)
             else:
@@ -150,6 +181,20 @@ class Journal:
                 elif self._db.in_transaction:
                     self._db.rollback()
                 raise
+
+
+def size(path: Path) -> int:
+    """Bytes that the journal in *path* has on disk, with its log and what was moved aside."""
+    return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+
+
+def read_as_it_lies(path: Path) -> tuple[Envelope, ...]:
+    """What the database in *path* holds, without writing or locking anything: for a disk that cannot be written.
+
+    What is only in its log is left out. Raises sqlite3.Error if it cannot be read.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        return tuple(Envelope(payload, signature) for _, payload, signature in db.execute(_ALL))
 
 
 def _connect(path: Path) -> sqlite3.Connection:

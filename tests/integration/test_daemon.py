@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -155,6 +156,47 @@ def test_wrong_use_ends_with_status_2_and_names_the_limit(daemon: Daemon) -> Non
     assert too_long.returncode == 2
     assert "8,192" in too_long.stderr
     assert daemon.ctl("show", "ffff").returncode == 2
+
+
+def test_a_daemon_without_room_on_its_disk_starts_and_says_so_and_later_takes_part(daemon: Daemon) -> None:
+    daemon.until_ready()
+    daemon.end()
+    limit = resource.prlimit(0, resource.RLIMIT_FSIZE)
+    running = daemon.start()
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (0, limit[1]))  # every write to a file fails from now on
+    daemon.until_ready()
+    for _ in range(2):  # the first one finds out
+        refused = daemon.ctl("goal", "Tidy the shed")
+        assert refused.returncode == 2
+        assert "the disk takes nothing" in refused.stderr
+    assert json.loads(daemon.ctl("status", "--json").stdout)["trouble"]
+    assert running.poll() is None
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, limit)
+    for _ in range(PATIENCE_S):
+        if not json.loads(daemon.ctl("status", "--json").stdout)["trouble"]:
+            break
+    assert daemon.ctl("goal", "Tidy the shed", "--depth", "1", "--wait").returncode == 0
+
+
+def test_sighup_changes_the_model_at_once_and_names_what_needs_a_restart(daemon: Daemon) -> None:
+    daemon.until_ready()
+    assert daemon.process is not None and daemon.process.stderr is not None
+    file = daemon.folder / "config.toml"
+    text = file.read_text()
+    file.write_text(text.replace("delay_ms = 50", "delay_ms = 60").replace('name = "attic"', 'name = "cellar"'))
+    daemon.process.send_signal(signal.SIGHUP)
+    said: list[str] = []
+    for line in daemon.process.stderr:
+        said += [line] if "changed now" in line or "restart" in line else []
+        if len(said) == 2:
+            break
+    assert "changed now: model.delay_ms" in said[0]
+    assert "swarmd`: name" in said[1]
+    file.write_text("nonsense = 1")
+    daemon.process.send_signal(signal.SIGHUP)
+    assert any("stays as it was" in line and "config.toml:1" in line for line in daemon.process.stderr)
+    file.write_text(text)
+    assert daemon.ctl("goal", "Tidy the shed", "--depth", "1", "--wait").returncode == 0
 
 
 def test_a_port_that_is_taken_is_told_in_words(daemon: Daemon) -> None:

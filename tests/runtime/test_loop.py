@@ -1,5 +1,8 @@
 """The loop on virtual time, with in-memory ports: what comes out, in which order; never how tasks were scheduled."""
 
+import errno
+import io
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,20 +11,31 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from swarmd.daemon.journal import Pace, Scribe
 from swarmd.daemon.loop import Loop
 from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.events.kinds import Limits, Policy
-from swarmd.gossip.frames import Frame, Live, Presence
-from swarmd.plan.views import Change, GoalView
+from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
+from swarmd.plan.views import Change, EventPage, GoalView, TaskPage
 from swarmd.ports import Deliver
-from swarmd.replica.inputs import ListGoals, Now, SetGoal, ShowGoal, ShowStatus
+from swarmd.replica.inputs import (
+    Heard,
+    ListEvents,
+    ListGoals,
+    Now,
+    PresenceHeard,
+    SetGoal,
+    ShowGoal,
+    ShowStatus,
+    ShowTask,
+)
 from swarmd.replica.machine import Machine
 from swarmd.replica.status import StatusView
 from swarmd.roles.canned import answer
 from swarmd.roles.scene import Timing
 from swarmd.roles.work import Answer, Backend, Request
-from swarmd.vocab.faults import LocalMistake, RemoteFault
-from swarmd.vocab.ids import PeerId
+from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId
+from swarmd.vocab.ids import EventId, PeerId
 
 SWARM = Swarm.of_key(b"k" * 32)
 EPOCH_MS = 1_790_000_000_000
@@ -39,13 +53,27 @@ class VirtualClock:
 class MemoryStore:
     kept: list[Envelope] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    full: bool = False
+    left: list[GroupSummary] = field(default_factory=list)
 
     def load(self) -> tuple[Envelope, ...]:
         return tuple(self.kept)
 
     def append(self, envelopes: Sequence[Envelope], *, sync: bool) -> None:
-        self.kept += envelopes
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.kept += [envelope for envelope in envelopes if envelope not in self.kept]
         self.log += [f"append {envelope.id}" for envelope in envelopes]
+
+    def forget(self, goals: Sequence[GroupSummary], events: Sequence[EventId]) -> None:
+        self.left += goals
+        self.kept = [envelope for envelope in self.kept if envelope.id not in events]
+
+    def forgotten(self) -> tuple[GroupSummary, ...]:
+        return tuple(self.left)
+
+    def size(self) -> int:
+        return sum(envelope.size for envelope in self.kept)
 
     def close(self) -> None:
         pass
@@ -77,6 +105,9 @@ class DeafNet:
     def sync_close(self, session: int) -> None: ...
 
     def addresses(self) -> tuple[str, ...]:
+        return ()
+
+    def notices(self) -> tuple[str, ...]:
         return ()
 
     def counters(self) -> dict[str, int]:
@@ -119,6 +150,10 @@ class House:
     net: DeafNet
     llm: CannedLlm
 
+    async def choose(self) -> CannedLlm:
+        """What the daemon looks for a model with."""
+        return self.llm
+
 
 def house(roles: tuple[str, ...] = ("decomposer", "scorer", "executor"), **llm: object) -> House:
     store = MemoryStore()
@@ -127,15 +162,14 @@ def house(roles: tuple[str, ...] = ("decomposer", "scorer", "executor"), **llm: 
     machine = Machine(
         Identity(b"1" * 32), SWARM, name="alone", roles=roles, timing=Timing(), rng=random.Random(1), version="test"
     )
-
-    async def choose() -> CannedLlm:
-        return model
-
-    return House(Loop(machine, store=store, net=net, choose=choose, clock=VirtualClock()), store, net, model)
+    home = House(None, store, net, model)  # type: ignore[arg-type]
+    home.loop = Loop(machine, store=store, net=net, choose=home.choose, clock=VirtualClock())
+    return home
 
 
-def live_for(home: House, journey: Callable[[House], Awaitable[None]]) -> None:
-    """Run the daemon's loop on virtual time while *journey* runs."""
+def live_for(home: House, journey: Callable[[House], Awaitable[None]], *, jump_s: float = 0.01) -> None:
+    """Run the daemon's loop on virtual time while *journey* runs. *jump_s*: real time after which the clock jumps; what
+    the disk needs, if anything is written."""
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
@@ -143,7 +177,7 @@ def live_for(home: House, journey: Callable[[House], Awaitable[None]]) -> None:
             await journey(home)
             home.loop.stop()
 
-    trio.run(main, clock=MockClock(autojump_threshold=0.01))
+    trio.run(main, clock=MockClock(autojump_threshold=jump_s))
 
 
 async def ended(home: House, goal: str) -> GoalView:
@@ -236,6 +270,21 @@ def test_a_model_that_is_away_withdraws_roles_and_its_return_brings_them_back() 
     live_for(home, journey)
 
 
+def test_a_model_that_comes_and_goes_in_the_middle_of_work_only_delays_the_plan() -> None:
+    home = house()
+
+    async def journey(home: House) -> None:
+        goal = await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=2)))
+        for _ in range(8):
+            await trio.sleep(7)
+            home.llm.away = not home.llm.away
+            home.loop.choose_by(home.choose)  # looked for at once
+        home.llm.away = False
+        assert (await ended(home, str(goal))).status == "done"
+
+    live_for(home, journey)
+
+
 def test_stopping_says_goodbye_and_cancels_what_the_model_does() -> None:
     home = house(delay_s=30.0)
 
@@ -310,3 +359,127 @@ def test_a_watcher_hears_the_story_and_a_slow_one_is_told_that_it_lost_some() ->
 
     live_for(home, journey)
     assert {"goal", "proposal", "score", "vote", "accepted", "claim", "result", "ended"} <= {c.kind for c in heard}
+
+
+def test_every_task_tells_how_it_was_decided_and_the_story_can_be_searched() -> None:
+    home = house()
+
+    async def journey(home: House) -> None:
+        goal = str(await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=2))))
+        view = await ended(home, goal)
+        page = await home.loop.command(ShowTask(task=view.root.children[0].id[:12]))
+        assert isinstance(page, TaskPage)
+        assert page.task == view.root.children[0]
+        assert page.path == ("Plan a trip",)
+        root = await home.loop.command(ShowTask())
+        assert isinstance(root, TaskPage)
+        assert root.ballots[-1].nominated == tuple(p.id for p in root.task.proposals if p.accepted)
+        votes = await home.loop.command(ListEvents(goal=goal[:6], peer="ALONE", kinds=("vote", "goal"), count=1_000))
+        assert isinstance(votes, EventPage)
+        assert (votes.goal, votes.peer) == (goal, home.loop._machine.peer)
+        assert {event.kind for event in votes.events} == {"vote", "goal"}
+        assert [event.wall_ms for event in votes.events] == sorted(event.wall_ms for event in votes.events)
+        last = await home.loop.command(ListEvents(task=goal, count=1))
+        assert isinstance(last, EventPage)
+        assert [(event.kind, event.task) for event in last.events] == [("result", goal)]
+        for wrong in (ShowTask(task="ffff"), ListEvents(peer="nobody"), ListEvents(goal="ffff")):
+            with pytest.raises(UnknownId, match=r"no (task|peer|goal)"):
+                await home.loop.command(wrong)
+
+    live_for(home, journey)
+
+
+def test_an_idle_hour_among_flapping_and_hostile_peers_is_told_in_few_lines() -> None:
+    """Two peers come and go every minute, one sends rubbish every second, and nobody has a goal."""
+    home = house()
+    stream = io.StringIO()
+    scribe = Scribe(stream, None, to_journal=True)
+    log = logging.getLogger("swarmd")
+    peers = [Identity(bytes([number]) * 32).peer for number in (7, 8)]
+
+    async def journey(home: House) -> None:
+        scribe.addFilter(Pace(trio.current_time))
+        log.addHandler(scribe)
+        log.setLevel(logging.INFO)
+        deliver = home.loop._inbox.deliver
+        for second in range(3_600):
+            deliver(Heard((Envelope(b"rubbish %d" % second, bytes(64)),), peers[0]))
+            if second % 60 < 30 and second % 4 == 0:
+                word = Presence(
+                    name="flapping",
+                    roles=(),
+                    wall_ms=VirtualClock().now().wall_ms,
+                    hlc=0,
+                    fingerprint=bytes(16),
+                    run=bytes(16),
+                )
+                for peer in peers:
+                    deliver(PresenceHeard(peer, word))
+            await trio.sleep(1)
+
+    try:
+        live_for(home, journey, jump_s=0)
+    finally:
+        log.removeHandler(scribe)
+        log.setLevel(logging.NOTSET)
+    assert 20 < len(stream.getvalue().splitlines()) <= 200
+
+
+def test_a_full_disk_makes_an_observer_that_says_why_and_speaks_again_when_there_is_room() -> None:
+    home = house()
+
+    async def status(home: House) -> StatusView:
+        found = await home.loop.command(ShowStatus())
+        assert isinstance(found, StatusView)
+        return found
+
+    async def journey(home: House) -> None:
+        await trio.sleep(20)
+        goal = str(await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=2))))
+        await trio.sleep(1)
+        home.store.full = True
+        with trio.fail_after(120):
+            while not (await status(home)).trouble:
+                await trio.sleep(1)
+        published, announced = len(home.net.log), len(home.net.presences)
+        with pytest.raises(LocalMistake, match="No space left on device"):
+            await home.loop.command(SetGoal(text="Another trip"))
+        view = await home.loop.command(ShowGoal(goal=goal))
+        assert isinstance(view, GoalView) and view.text == "Plan a trip"
+        await trio.sleep(300)
+        assert (len(home.net.log), len(home.net.presences)) == (published, announced)
+        assert (await status(home)).roles == ("observer",)
+        home.store.full = False
+        assert (await ended(home, goal)).status == "done"
+        assert (await status(home)).trouble == ""
+        assert {opened.id for opened in home.loop._machine.events} == {envelope.id for envelope in home.store.kept}
+
+    live_for(home, journey)
+
+
+def test_a_disk_that_is_full_from_the_start_does_not_keep_the_daemon_from_starting() -> None:
+    home = house()
+    home.store.full = True
+
+    async def journey(home: House) -> None:
+        with pytest.raises(LocalMistake, match="No space left on device"):
+            await home.loop.command(SetGoal(text="Plan a trip"))
+        home.store.full = False
+        await trio.sleep(10)
+        goal = await home.loop.command(SetGoal(text="Plan a trip", limits=Limits(depth=1)))
+        assert (await ended(home, str(goal))).status == "done"
+
+    live_for(home, journey)
+
+
+def test_a_goal_that_the_disk_refuses_is_not_acknowledged() -> None:
+    home = house()
+
+    async def journey(home: House) -> None:
+        await trio.sleep(20)
+        home.store.full = True
+        with pytest.raises(LocalMistake, match="not safe"):
+            await home.loop.command(SetGoal(text="Plan a trip"))
+        assert not [line for line in home.net.log if line.startswith("publish")]
+
+    live_for(home, journey)

@@ -6,21 +6,35 @@ from contextlib import contextmanager
 import msgspec
 import trio
 
-from swarmd.control.door import Value
 from swarmd.events.kinds import Limits, Policy
+from swarmd.plan.report import walk
 from swarmd.plan.views import (
+    BallotView,
     Change,
     ClaimView,
+    EventPage,
     GoalLine,
     GoalView,
     ProposalView,
     ResultView,
     ScoreView,
     SubgoalView,
+    TaskPage,
     TaskView,
     VoteView,
 )
-from swarmd.replica.inputs import CancelGoal, Command, ListGoals, ListPeers, SetGoal, ShowGoal, ShowStatus
+from swarmd.replica.effects import Value
+from swarmd.replica.inputs import (
+    CancelGoal,
+    Command,
+    ListEvents,
+    ListGoals,
+    ListPeers,
+    SetGoal,
+    ShowGoal,
+    ShowStatus,
+    ShowTask,
+)
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab.faults import UnknownId
 
@@ -194,6 +208,29 @@ def mid_run() -> GoalView:
     return goal_view(root)
 
 
+def task_page(goal: GoalView, found: TaskView) -> TaskPage:
+    """A task of *goal* with one ballot for each that was voted in."""
+    return TaskPage(
+        goal=goal.id,
+        path=(goal.text,) if found.depth else (),
+        task=found,
+        ballots=tuple(
+            BallotView(
+                ballot=number,
+                chair=KITCHEN,
+                nominated=tuple(dict.fromkeys(vote.proposal for vote in found.votes if vote.ballot == number)),
+                forced=False,
+                promised=(MINI, NAS) if number else (),
+            )
+            for number in sorted({vote.ballot for vote in found.votes})
+        ),
+        electorate=goal.electorate,
+        quorum=goal.quorum,
+        policy=goal.policy,
+        names=goal.names,
+    )
+
+
 def finished(model: str = "qwen3:4b") -> GoalView:
     """A goal that is done, all of it written by *model*."""
     children = tuple(
@@ -263,6 +300,7 @@ class InMemoryDoor:
     def __init__(self, *goals: GoalView, room: int = 64) -> None:
         self.goals = {goal.id: goal for goal in goals}
         self.asked: list[Command] = []
+        self.story: tuple[Change, ...] = ()
         self.watchers: list[trio.MemorySendChannel[Change]] = []
         self._room = room
 
@@ -293,6 +331,10 @@ class InMemoryDoor:
                 )
             case ShowGoal():
                 return self._find(command.goal)
+            case ShowTask():
+                return self._page(command.task)
+            case ListEvents():
+                return EventPage(goal=command.goal, task=command.task, peer=command.peer, events=self.story)
             case ListPeers():
                 return peers()
             case ShowStatus():
@@ -320,6 +362,13 @@ class InMemoryDoor:
     def put(self, goal: GoalView) -> None:
         """The goal as it is from now on."""
         self.goals[goal.id] = goal
+
+    def _page(self, prefix: str) -> TaskPage:
+        for goal in self.goals.values():
+            for found in walk(goal.root):
+                if found.id.startswith(prefix):
+                    return task_page(goal, found)
+        raise UnknownId(f"no task begins with {prefix}")
 
     def _find(self, prefix: str) -> GoalView:
         if not self.goals:

@@ -103,6 +103,15 @@ class Household:
                 raise LocalMistake(f"{peer.name} did not join in {_START_S_MAX:.0f} s\n{peer.last_words()}")
         return found
 
+    async def heard(self, goal: str, within_s: float) -> None:
+        """Wait until the observer has heard of *goal*. Raises RemoteFault after *within_s*."""
+        with trio.move_on_after(within_s):
+            async with self.observer.client() as client:
+                while not any(line.id == goal for line in await client.goals()):
+                    await trio.sleep(_POLL_S)
+                return
+        raise RemoteFault(f"{self.observer.name} has not heard of the goal in {within_s:.0f} s")
+
     async def level(self, goal: str, within_s: float) -> dict[str, str]:
         """The digest of *goal* at every living peer, by name; waits up to *within_s* for them to be equal."""
         digests: dict[str, str] = {}

@@ -45,6 +45,7 @@ async def demonstrate(
         async with home.peers[0].client() as client:
             goal = await client.set_goal(GoalRequest(text=text, limits=_LIMITS, policy=_POLICY))
         say(f"Goal {short(goal)}, given to {home.peers[0].name}: “{text}”")
+        await home.heard(goal, _LEVEL_S_MAX)
         with shown(sys.stdout) as show:
             async with home.observer.client() as client:
                 ended = await follow(client, goal, _killing(home, show, say) if kill_one else show)

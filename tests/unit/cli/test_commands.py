@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,13 +26,13 @@ from swarmd.control.server import serve
 from swarmd.events.kinds import Limits, Policy
 from swarmd.plan.report import report
 from swarmd.plan.views import Change, GoalLine, GoalView
-from swarmd.replica.inputs import CancelGoal, SetGoal
+from swarmd.replica.inputs import CancelGoal, ListEvents, SetGoal
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab import limits
 from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, task
 
 LIMIT_S = 15.0
-VERBS = ("goal", "goals", "show", "watch", "report", "cancel", "peers", "status", "version")
+VERBS = ("goal", "goals", "show", "why", "watch", "report", "cancel", "peers", "status", "events", "version")
 
 
 class Daemon:
@@ -112,6 +113,7 @@ def test_every_question_has_an_answer_in_words(daemon: Daemon) -> None:
         (("show",), "◆ Two weeks in Japan for four  split by place"),
         (("show", "8f3a"), "▶ Choose temples and gardens  claimed by mini-pc, attempt 2"),
         (("report",), "## 1 Flights and rail passes"),
+        (("why", "4b79"), "“by activity” won: mini-pc and nas approved it in ballot 0; 2 of 3 were needed."),
         (("peers",), "mini-pc"),
         (("status",), "malformed event: 2"),
         (("version",), f"swarmctl {__version__}"),
@@ -361,6 +363,33 @@ def test_watching_on_a_terminal_draws_the_tree(daemon: Daemon) -> None:
     assert "▶" in seen
     assert "mini-pc votes for by place" in seen
     assert "\x1b[?25h" in seen  # the cursor is back
+    assert seen.index("\x1b[?1049l") < seen.rindex("mini-pc votes for by place")  # the last picture stays
+
+
+def test_q_leaves_the_goal_to_itself_and_the_terminal_as_it_was(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    child, ours = pty.fork()
+    if child == 0:
+        os.environ.update(SWARMD_CONTROL_SOCKET=str(daemon.path), TERM="xterm", LANG="C.UTF-8")
+        os.execv(sys.executable, command("watch"))
+    seen = ""
+    before = termios.tcgetattr(ours)
+    try:
+        while "claimed by mini-pc" not in seen:
+            assert select.select([ours], [], [], LIMIT_S)[0]
+            seen += os.read(ours, 65_536).decode(errors="replace")
+        assert termios.tcgetattr(ours)[3] & (termios.ECHO | termios.ICANON) == 0
+        os.write(ours, b"xq")
+        until(lambda: termios.tcgetattr(ours) == before)
+        while select.select([ours], [], [], LIMIT_S)[0]:
+            seen += os.read(ours, 65_536).decode(errors="replace")
+    except OSError:
+        pass  # the terminal was closed at its other end
+    finally:
+        os.close(ours)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert "\x1b[?1049l" in seen
 
 
 def spawn(daemon: Daemon, *words: str, stdout: int, **environment: str) -> "subprocess.Popen[str]":
@@ -470,3 +499,60 @@ def test_under_the_c_locale_show_is_drawn_in_ascii(daemon: Daemon) -> None:
         )
         assert done.stdout.isascii()
         assert b"> Choose temples and gardens  claimed by mini-pc" in done.stdout
+
+
+# --- the story -----------------------------------------------------------------------------------------------------
+
+
+def told(number: int, kind: str = "vote", **more: str) -> Change:
+    """Something that an event says."""
+    return Change(kind=kind, text=f"line {number}", event=f"{number:064x}", **more)  # type: ignore[arg-type]
+
+
+def test_the_story_is_filtered_by_the_daemon_and_printed_in_order(daemon: Daemon) -> None:
+    daemon.door.story = (told(1), told(2))
+    status, output, errors = daemon.run("events", "--goal", "8f3a", "--peer", "nas", "--kind", "vote", "-n", "7")
+    assert (status, output.split("\n")[:2], errors) == (0, ["line 1", "line 2"], "")
+    assert daemon.door.asked == [ListEvents(goal="8f3a", peer="nas", kinds=("vote",), count=7)]
+    assert [json.loads(line)["event"] for line in daemon.run("events", "--json")[1].splitlines()] == [
+        f"{1:064x}",
+        f"{2:064x}",
+    ]
+
+
+def test_a_wrong_kind_is_told_which_ones_there_are(daemon: Daemon) -> None:
+    status, _, errors = daemon.run("events", "--kind", "voting")
+    assert status == 2
+    assert "'voting'" in errors
+    assert "nomination" in errors
+
+
+def test_a_followed_story_goes_on_where_the_page_ends_and_repeats_nothing(daemon: Daemon) -> None:
+    daemon.door.story = (told(1), told(2))
+    running = subprocess.Popen(
+        command("events", "-f", "--kind", "vote"),
+        env={**os.environ, "SWARMD_CONTROL_SOCKET": str(daemon.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    with running.stdout:
+        lines = [running.stdout.readline() for _ in range(2)]
+        for change in (told(2), told(3, "claim"), told(4)):
+            daemon.do(lambda change=change: daemon.door.tell(change))  # type: ignore[misc]
+        lines.append(running.stdout.readline())
+        running.send_signal(signal.SIGINT)
+        assert running.wait(LIMIT_S) == 130
+    assert lines == ["line 1\n", "line 2\n", "line 4\n"]
+
+
+def test_a_terminal_without_unicode_gets_plain_quotation_marks(daemon: Daemon) -> None:
+    daemon.door.put(mid_run())
+    done = subprocess.run(
+        command("why"),
+        env={**os.environ, "SWARMD_CONTROL_SOCKET": str(daemon.path), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=True,
+    )
+    assert b'"by place" won: kitchen-pi and mini-pc approved it' in done.stdout

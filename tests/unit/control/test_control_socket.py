@@ -2,7 +2,10 @@
 
 import grp
 import json
+import logging
 import os
+import pwd
+import re
 import socket
 import stat
 from collections.abc import Awaitable, Callable
@@ -17,12 +20,12 @@ import trio
 from swarmd.control import api, server
 from swarmd.control.api import GoalRequest
 from swarmd.control.client import Client
-from swarmd.control.door import Value
 from swarmd.control.server import serve
 from swarmd.events.kinds import Limits, Policy
 from swarmd.plan.report import report
 from swarmd.plan.views import Change
-from swarmd.replica.inputs import CancelGoal, Command, SetGoal
+from swarmd.replica.effects import Value
+from swarmd.replica.inputs import CancelGoal, Command, ListEvents, SetGoal
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId, Unreachable
 from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, goal_view, mid_run, peers, result, task
@@ -111,6 +114,48 @@ def test_the_report_is_markdown(path: Path) -> None:
     served(path, InMemoryDoor(mid_run()), errand)
 
 
+def test_a_task_is_shown_with_its_ballots_and_the_story_with_its_filter(path: Path) -> None:
+    goal = mid_run()
+    door = InMemoryDoor(goal)
+
+    async def errand(client: Client) -> None:
+        assert (await client.task()).task == goal.root
+        kyoto = goal.root.children[1]
+        page = await client.task(kyoto.id[:8])
+        assert (page.task, page.path, page.quorum) == (kyoto, (goal.text,), 2)
+        await client.events(goal="8f", task="4b", peer="nas", kinds=("vote", "score"), count=3)
+        assert door.asked[-1] == ListEvents(goal="8f", task="4b", peer="nas", kinds=("vote", "score"), count=3)
+
+    served(path, door, errand)
+
+
+def test_metrics_are_what_prometheus_reads(path: Path) -> None:
+    async def errand(client: Client) -> None:
+        async with raw(path) as curl:
+            answer = await curl.get(api.METRICS)
+        assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        for line in answer.text.splitlines():
+            assert re.fullmatch(r"# (HELP|TYPE) swarmd_\w+ .+|swarmd_\w+(\{(\w+=\".*\",?)+\})? -?[0-9.]+", line), line
+        assert "swarmd_events 57\n" in answer.text
+        assert 'swarmd_refused_total{reason="malformed event"} 2\n' in answer.text
+
+    served(path, InMemoryDoor(), errand)
+
+
+def test_every_change_is_logged_with_the_user_who_wanted_it(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def errand(client: Client) -> None:
+        await client.goals()
+        await client.cancel(await client.set_goal(GoalRequest(text="A picnic")))
+
+    with caplog.at_level(logging.INFO, "swarmd.control"):
+        served(path, InMemoryDoor(), errand)
+    user = f"{pwd.getpwuid(os.getuid()).pw_name} (uid {os.getuid()})"
+    assert [record.getMessage() for record in caplog.records if record.name == "swarmd.control"] == [
+        f"{user} sets goal 00000000",
+        f"{user} cancels goal 00000000",
+    ]
+
+
 # --- every refusal -------------------------------------------------------------------------------------------------
 
 
@@ -141,6 +186,13 @@ def test_the_report_is_markdown(path: Path) -> None:
         ("DELETE", "/v1/goals/abcd", b"", 404, "unknown-id", "abcd"),
         ("DELETE", "/v1/goals/latest", b"", 404, "unknown-id", "latest"),
         ("GET", "/v1/changes?goal=abcd", b"", 404, "unknown-id", "abcd"),
+        ("GET", "/v1/tasks/abcd", b"", 404, "unknown-id", "abcd"),
+        ("GET", "/v1/tasks/no-hex", b"", 404, "unknown-id", "no-hex"),
+        ("GET", "/v1/events?kind=voting", b"", 422, "mistake", "voting"),
+        ("GET", "/v1/events?count=0", b"", 422, "mistake", "1,000"),
+        ("GET", "/v1/events?count=%D9%A3", b"", 422, "mistake", "1,000"),
+        ("GET", "/v1/events?since=1", b"", 422, "mistake", "since"),
+        ("GET", "/v1/events?goal=xyz", b"", 404, "unknown-id", "xyz"),
     ],
 )
 def test_every_wrong_request_is_answered_with_a_problem(
@@ -365,7 +417,7 @@ def test_a_reply_of_several_megabytes_arrives_whole(path: Path) -> None:
     served(path, InMemoryDoor(goal), errand)
 
 
-def test_twenty_clients_at_once_are_all_served(path: Path) -> None:
+def test_two_hundred_clients_at_once_are_all_served(path: Path) -> None:
     door = InMemoryDoor(mid_run())
     heard: list[str] = []
 
@@ -376,12 +428,12 @@ def test_twenty_clients_at_once_are_all_served(path: Path) -> None:
 
     async def errand(client: Client) -> None:
         async with trio.open_nursery() as nursery:
-            for number in range(20):
+            for number in range(200):
                 nursery.start_soon(one, number)
-            while len(door.watchers) < 20:
+            while len(door.watchers) < 200:
                 await trio.sleep(0.01)
             door.tell(change("hello"))
-        assert heard == ["hello"] * 20
+        assert heard == ["hello"] * 200
 
     served(path, door, errand)
 

@@ -1,6 +1,6 @@
 """What an invariant is to the simulator: an object that sees every effect and every step, and judges the end."""
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from swarmd.events.envelope import Opened, Swarm
 from swarmd.replica.effects import Effect
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class Checker:
-    """One invariant."""
+    """One invariant. *watches*: effects of which it wants to know; *restless*: whether it looks at steps that bring no
+    event, too."""
+
+    watches: ClassVar[tuple[type[Effect], ...]] = ()
+    restless: ClassVar[bool] = False
 
     def __init__(self, world: "World") -> None:
         """Look at a new world."""

@@ -41,6 +41,8 @@ class Convergence(Checker):
     """Equal events, equal digests, and equal to a fold from scratch in any order; whole and quiet networks become
     level."""
 
+    restless = True
+
     def __init__(self, world: "World") -> None:
         self._digests: dict[bytes, str] = {}
         self._random = random.Random(world.seed)
@@ -185,6 +187,8 @@ class Word(Checker):
     """A scorer keeps its word over restarts: one vote in a ballot, none below a promise, promises that name every
     approval."""
 
+    watches = (Append, Publish)
+
     def __init__(self, world: "World") -> None:
         self._votes: dict[tuple[PeerId, str, int], tuple[EventId, bool]] = {}
         self._promised: dict[tuple[PeerId, str], int] = {}
@@ -229,6 +233,9 @@ class Word(Checker):
 class OneWorker(Checker):
     """Without faults no task is worked on twice; with faults every further time rests on a claim of its own or on a
     restart."""
+
+    watches = (Ask,)
+    restless = True
 
     def __init__(self, world: "World") -> None:
         self.begun: dict[str, list[tuple[int, int, str]]] = {}  # task: host, run, claim
@@ -374,6 +381,8 @@ def _is_backed(result: Result, claims: dict[EventId, Claim]) -> bool:
 class Durability(Checker):
     """What was acknowledged or published survives the crash of its author, except with its disk."""
 
+    watches = (Publish, Reply)
+
     def __init__(self, world: "World") -> None:
         self._kept: dict[PeerId, set[EventId]] = {}
 
@@ -417,6 +426,8 @@ class Durability(Checker):
 class Silence(Checker):
     """An observer publishes nothing, signs nothing and gives nothing."""
 
+    watches = (Publish, Announce, Stream, Ask, Append, SyncSend)
+
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if host.roles:
             return
@@ -427,6 +438,9 @@ class Silence(Checker):
 
 class Containment(Checker):
     """Everything is bounded: effects of a step, sessions, memory beside the events, frames, and what one peer says."""
+
+    watches = (Publish, SyncSend)
+    restless = True
 
     def __init__(self, world: "World") -> None:
         self._said: dict[PeerId, int] = {}

@@ -22,6 +22,8 @@ _ROUNDING = 1e-9  # means of marks that are summed up in another order
 class Chairs(Checker):
     """Nobody nominates, and nobody votes for, what the promises that a nomination names do not allow."""
 
+    watches = (Publish,)
+
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if not isinstance(effect, Publish):
             return
@@ -72,6 +74,8 @@ class Company(Checker):
 class Taste(Checker):
     """What falls short of the goal's threshold is put to the vote only when polishing is exhausted, and never where the
     goal is strict; and where nothing hinders it, what falls short is polished."""
+
+    watches = (Append, Publish)
 
     def __init__(self, world: "World") -> None:
         self._proposed: dict[tuple[int, int, TaskId], int] = {}  # when it knew the first split of a task
@@ -142,6 +146,9 @@ class Taste(Checker):
 class Leases(Checker):
     """Nobody claims what another one holds whose sign of life is younger, in true time, than its lease."""
 
+    watches = (Append, Publish)
+    restless = True
+
     def __init__(self, world: "World") -> None:
         self._up: dict[tuple[int, int], int] = {}
         self._heard: dict[tuple[int, int, EventId], int] = {}  # by host, run and claim: when
@@ -193,6 +200,8 @@ class Leases(Checker):
 class Horizon(Checker):
     """Where all clocks are right, nobody takes in an event of another year."""
 
+    watches = (Append,)
+
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if world.weather.wild_clocks or world.weather.flooder or not isinstance(effect, Append):
             return
@@ -203,6 +212,9 @@ class Horizon(Checker):
 
 class Level(Checker):
     """When a sync session is complete, its initiator has all that the responder had when it began."""
+
+    watches = (SyncSend,)
+    restless = True
 
     def __init__(self, world: "World") -> None:
         self._begun: dict[tuple[int, int, int], tuple[int, int]] = {}  # initiator's end: horizon, what it had refused

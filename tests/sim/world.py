@@ -92,7 +92,6 @@ SWARM = Swarm.of_key(b"a swarm of make-believe machines")
 _INPUTS_MAX = 40_000  # of one peer in one run; more is a loop
 
 _EFFECTS_MAX = 200  # of one input
-_WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects that an invariant speaks of
 
 End = tuple[int, int, int]  # host, incarnation, session
 
@@ -189,8 +188,12 @@ class World:
         self.known_goals: list[str] = []
         self.afterthoughts: set[tuple[PeerId, str]] = set()  # whose word on which task is worth nothing any more
         self.checkers = checkers(self)
-        self._effect_checkers = [c for c in self.checkers if type(c).on_effect is not Checker.on_effect]
-        self._step_checkers = [c for c in self.checkers if type(c).on_step is not Checker.on_step]
+        self._watching: dict[type[Effect], list[Checker]] = {}
+        for checker in self.checkers:
+            for kind in checker.watches:
+                self._watching.setdefault(kind, []).append(checker)
+        self._looking = [c for c in self.checkers if type(c).on_step is not Checker.on_step]
+        self._restless = [c for c in self._looking if c.restless]
         self._plan_weather()
 
     # --- running ---------------------------------------------------------------------------------------------------
@@ -342,14 +345,13 @@ class World:
             if self.trace is not None:
                 self.trace(f"    {brief(effect)}")
             self._do(host, effect)
-            if isinstance(effect, _WATCHED):
-                for checker in self._effect_checkers:
-                    checker.on_effect(self, host, effect)
+            for checker in self._watching.get(type(effect), ()):
+                checker.on_effect(self, host, effect)
         assert host.run == run
         if len(effects) > _EFFECTS_MAX:
             raise Violation(f"containment: {len(effects)} effects of one input")
         fresh = [self.known(e) for effect in effects if isinstance(effect, Append) for e in effect.envelopes]
-        for checker in self._step_checkers:
+        for checker in self._looking if fresh or isinstance(happened, Started) else self._restless:
             checker.on_step(self, host, happened, fresh)
 
     def hear(self, host: Host, run: int, happened: Input) -> None:

@@ -1,5 +1,5 @@
-"""The rules of conduct, one object each: what a machine says is weighed against what it knew when it said it, counted
-from the bare events by dumb models that share no code with the core."""
+"""The rules of conduct, one object each: what a machine says or does is weighed against what it knew at that moment, by
+dumb models that count events for themselves."""
 
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import TaskBook
 from swarmd.replica.effects import Append, Effect, Publish, SyncSend
 from swarmd.replica.inputs import Input, LiveHeard, Started, SyncHeard
+from swarmd.vocab.hlc import HLC_MAX
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId, rendezvous
 from tests.sim.checker import Checker, core_hosts, fail, sane
 
@@ -40,7 +41,7 @@ class Chairs(Checker):
                 fail(world, "agreement", f"host {host.index} votes in {event.task[:8]} for what nobody may nominate")
 
 
-class Company(Checker):
+class Joining(Checker):
     """A scorer that hears that others have left a ballot, in which something was approved, leaves it in that step."""
 
     def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
@@ -107,7 +108,7 @@ class Taste(Checker):
             return
         assert host.machine is not None and plan.goal is not None
         policy, members = plan.goal.policy, plan.electorate.members
-        splits, marks = _before(host, said)
+        splits, marks = _before(host, TaskId(said.task), said.hlc)
         given = marks.get(said.proposal, {})
         means = [given[peer] for peer in members if peer in given]
         mean = sum(means) / len(means) if means else 0.0
@@ -134,13 +135,20 @@ class Taste(Checker):
         for host in core_hosts(world):
             assert host.machine is not None
             for plan in host.machine.plan.goals.values():
-                assert plan.goal is not None
                 for task in plan.walk():
-                    book = plan.book(task.id)
-                    means = [mean for p in book.proposals if (mean := book.mean(p, plan.electorate.members))]
-                    weak = task.accepted is not None and max(means) < plan.goal.policy.threshold
-                    if weak and plan.goal.policy.polish and not any(p.refines for p in book.proposals.values()):
-                        fail(world, "progress", f"{task.id[:8]} fell short, and nobody polished it")
+                    if task.accepted is not None and plan.goal is not None and plan.goal.policy.polish:
+                        self._look_back(world, host, plan, task.id, plan.goal.policy.threshold)
+
+    def _look_back(self, world: "World", host: "Host", plan: GoalPlan, task: TaskId, threshold: float) -> None:
+        splits, marks = _before(host, task, HLC_MAX)
+        members = plan.electorate.members
+        liked = [
+            sum(given[peer] for peer in given if peer in members) / len(given.keys() & set(members))
+            for given in marks.values()
+            if given.keys() & set(members)
+        ]
+        if max(liked) < threshold - _ROUNDING and not any(split.refines for split in splits.values()):
+            fail(world, "progress", f"{task[:8]} fell short, and nobody polished it")
 
 
 class Leases(Checker):
@@ -256,7 +264,7 @@ class Level(Checker):
             fail(world, "convergence", f"host {host.index} ends a sync session and lacks {lacks} events")
 
 
-KINDS: tuple[type[Checker], ...] = (Chairs, Company, Taste, Leases, Horizon, Level)
+KINDS: tuple[type[Checker], ...] = (Chairs, Joining, Taste, Leases, Horizon, Level)
 
 
 def _about(host: "Host", event: Nomination | Vote | Promise | Claim) -> tuple[GoalPlan, TaskBook]:
@@ -310,19 +318,20 @@ def _forced(said: Nomination | Vote, book: TaskBook) -> bool:
 
 
 def _before(
-    host: "Host", said: Nomination | Vote
+    host: "Host", task: TaskId, stamp: int
 ) -> tuple[dict[EventId, Proposal], dict[EventId, dict[PeerId, float]]]:
-    """The splits of a task, and each scorer's first mark of each, that the author of *said* knew before it said it."""
+    """The splits of a task, and each scorer's first mark of each, that a machine knew before it said what has
+    *stamp*."""
     assert host.machine is not None
     splits: dict[EventId, Proposal] = {}
     marks: dict[EventId, dict[PeerId, float]] = {}
     for opened in sorted(host.machine.events, key=lambda opened: (opened.event.hlc, opened.id)):
         event = opened.event
-        if event.hlc >= said.hlc or event.author not in host.machine.plan.members:
+        if event.hlc >= stamp or event.author not in host.machine.plan.members:
             continue
-        if isinstance(event, Proposal) and event.task == said.task:
+        if isinstance(event, Proposal) and event.task == task:
             splits[opened.id] = event
-        elif isinstance(event, Score) and event.task == said.task:
+        elif isinstance(event, Score) and event.task == task:
             mark = (event.specific + event.disjoint + event.covering) / 3
             marks.setdefault(event.proposal, {}).setdefault(event.author, mark)
     return splits, marks

@@ -26,6 +26,7 @@ from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGo
 from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
+from swarmd.vocab.limits import ATTEMPT_MAX
 from tests.sim import strangers
 from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
 from tests.sim.stage import Stage, presence
@@ -308,3 +309,25 @@ def test_a_strangers_word_on_a_claim_neither_makes_its_lease_last_for_ever_nor_t
     stage.wait(100)
     stage.feed(Ticked())
     assert [event.attempt for event in said(stage, Claim) if isinstance(event, Claim)] == [2]
+
+
+def test_a_claim_of_the_highest_attempt_does_not_make_others_say_what_nobody_takes_in() -> None:
+    """Found beside a storm: when the lease of attempt 1,000 ran out, executors claimed attempt 1,001, which is
+    malformed, and their event sets could never be level again."""
+    stage = Stage()
+    wanted = opened(
+        Goal(
+            author=BOB.peer, hlc=STAMP + 1, text="Plan a picnic", electorate=(BOB.peer,), quorum=1,
+            limits=Limits(depth=0), policy=Policy(),
+        ),
+        BOB,
+    )  # fmt: skip
+    goal = GoalId(wanted.id)
+    claim = opened(
+        Claim(author=BOB.peer, hlc=STAMP + 2, goal=goal, task=TaskId(goal), attempt=ATTEMPT_MAX, lease_ms=3_000), BOB
+    )
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in (membership(BOB), wanted, claim)), BOB.peer))
+    stage.wait(3_000)
+    stage.feed(Ticked())
+    assert said(stage, Claim) == []

@@ -13,16 +13,13 @@ from tests.sim.models import MOODS, Mood
 class Weather:
     """Spans in milliseconds, chances 0..1, rest are numbers of times in the chaos phase.
 
-    *spite*: chance that somebody is cut off in mid-speech. *splits_only*: no goal is a leaf. *secret_votes*: spite
-    goes for voters alone. *meddler*: a member
-    answers with invalid events.
-    *amnesiac*: a scorer approves what was accepted once more, in a ballot that it had left.
-    *prophet*: a member speaks from another year. *chorus*: a member says much under one stamp. *frame_bytes*: of events
-    in one sync
-    frame; 0: as shipped. *brisk*: models answer in much less than a window, so that there is time to polish.
     *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed
-    quorum stay as
-    they are. *wild_clocks*: share of peers with bad clocks. *even*: scorers give nearly equal marks.
+    quorum stay as they are. *wild_clocks*: share of peers with bad clocks. *splits_only*: no goal is a leaf. *brisk*:
+    models answer in much less than a window, so that there is time to polish. *frame_bytes*: of events in one sync
+    frame; 0: as shipped. *spite*: chance that somebody is cut off in mid-speech. *secret_votes*: spite goes for voters
+    alone. *meddler*: a member answers with invalid events. *amnesiac*: a scorer approves what was accepted once more,
+    in a ballot that it had left. *prophet*: a member speaks from another year. *chorus*: a member says much under one
+    stamp.
     """
 
     roles: list[tuple[str, ...]]

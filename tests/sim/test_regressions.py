@@ -26,7 +26,7 @@ from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGo
 from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
-from swarmd.vocab.limits import ATTEMPT_MAX
+from swarmd.vocab.limits import ATTEMPT_MAX, BALLOT_MAX
 from tests.sim import strangers
 from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
 from tests.sim.stage import Stage, presence
@@ -331,3 +331,21 @@ def test_a_claim_of_the_highest_attempt_does_not_make_others_say_what_nobody_tak
     stage.wait(3_000)
     stage.feed(Ticked())
     assert said(stage, Claim) == []
+
+
+def test_who_has_followed_others_into_the_last_ballot_promises_none_beyond_it() -> None:
+    """Found beside a storm, like the claim over the limit: a promise beyond the last ballot is malformed."""
+    stage = Stage()
+    events, goal, split = bobs_goal((ANNA.peer, BOB.peer, CARL.peer))
+    task = TaskId(goal)
+    vote = Vote(author=BOB.peer, hlc=STAMP + 5, goal=goal, task=task, ballot=0, proposal=split, approve=True)
+    events += [membership(CARL), opened(vote, BOB)]
+    for who in (BOB, CARL):
+        last = Promise(author=who.peer, hlc=STAMP + 9, goal=goal, task=task, ballot=BALLOT_MAX, approvals=())
+        events.append(opened(last, who))
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in events), BOB.peer))
+    for _ in range(40):
+        stage.wait(5_000)
+        stage.feed(Ticked())
+    assert [event.ballot for event in said(stage, Promise) if isinstance(event, Promise)] == [BALLOT_MAX]

@@ -45,6 +45,8 @@ class Sessions:
         asking = {session.peer for session in self.open.values() if session.initiator is None}
         for peer in asking & self.due.keys():  # what it brings need not be asked for
             self.due[peer] = max(self.due[peer], mono_ms + _AFTER_THEIRS_MS)
+        if not self.due:
+            return []
         ready = sorted(peer for peer, due in self.due.items() if due <= mono_ms)
         ready = ready[: max(0, limits.SESSIONS_MAX - len(self.open))]
         for peer in ready:

@@ -5,12 +5,13 @@ GOAL ?= Plan a two-week trip to Japan
 NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
+MINUTES ?= 20
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test lint format sim sim-report mutants bench kill man completions api screens locks clean help
+.PHONY: demo test lint format sim soak sim-report mutants bench kill man completions api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -34,6 +35,9 @@ format: .venv/dev
 
 sim: .venv/dev  ## SEEDS storms against the protocol
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs 2
+
+soak: .venv/dev  ## MINUTES with six daemons, a goal a minute and a kill every half a minute
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulation.md
 	$(BIN)/python -m tests.sim.report

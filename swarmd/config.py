@@ -45,7 +45,7 @@ class Net(Struct, frozen=True, kw_only=True):
     listen: Annotated[
         tuple[str, ...],
         Meta(min_length=1, max_length=16, description="1 to 16 multiaddresses such as /ip4/0.0.0.0/tcp/4001"),
-    ] = ("/ip4/0.0.0.0/tcp/4001",)
+    ] = ("/ip4/0.0.0.0/tcp/4001", "/ip6/::/tcp/4001")
     peers: Annotated[
         tuple[str, ...],
         Meta(max_length=limits.PEERS_MAX, description="multiaddresses such as /ip4/192.168.1.7/tcp/4001/p2p/12D3KooW…"),

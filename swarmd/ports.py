@@ -82,6 +82,10 @@ class Net(Protocol):
     def counters(self) -> dict[str, int]:
         """What was dropped or refused, by reason, since the start."""
 
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know of the network now: who answers with another key, who does not answer, that
+        multicast hears nobody. Each a sentence."""
+
 
 class Llm(Protocol):
     """One model backend."""

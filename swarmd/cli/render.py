@@ -204,6 +204,7 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
         "peer": f"{safe(status.name)} ({short(status.id)}), version {safe(status.version)}",
         "up for": span(status.uptime_ms / 1000),
         "swarm": f"{short(status.swarm)}, {status.peers_connected} peers connected, {status.peers_alive} alive",
+        "at": safe(", ".join(status.addresses)) or "no address of a home network",
         "roles": _roles(status.roles),
         "model": model,
         "busy": f"{status.running} of {status.slots} slots",
@@ -218,6 +219,8 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for label, value in rows.items():
         grid.add_row(Text(label, "dim"), Text(value))
+    for notice in status.notices:
+        grid.add_row(Text("notice", "yellow"), Text(safe(notice)))
     return grid
 
 

@@ -57,7 +57,7 @@ def examine(
         _key(Path(config.swarm_key)),
         disk(Path(config.state_dir), status),
         *_ports(config, running=status is not None),
-        multicast(config.net.mdns, lan_addresses(config.net.interfaces or None), _join),
+        multicast(config.net.mdns, lan_addresses(config.net.interfaces), _join),
         trio.run(_backend, config.model),
         answered,
         *company(status),

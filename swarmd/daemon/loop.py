@@ -229,10 +229,22 @@ class Loop:
             case Tell(changes):
                 self._tell(changes)
             case Reply(token, StatusView() as status):
-                refused = status.refused | self._net.counters()
-                self._answer(token, msgspec.structs.replace(status, refused=refused, disk_bytes=self._store.size()))
+                self._answer(token, self._completed(status))
             case Reply(token, value):
                 self._answer(token, value)
+
+    def _completed(self, status: StatusView) -> StatusView:
+        """*status* with what only the adapters know."""
+        refused = status.refused | self._net.counters()
+        if self._inbox.dropped:
+            refused["inbox_dropped"] = self._inbox.dropped
+        return msgspec.structs.replace(
+            status,
+            refused=refused,
+            disk_bytes=self._store.size(),
+            addresses=self._net.addresses(),
+            notices=self._net.notices(),
+        )
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         for change in changes:

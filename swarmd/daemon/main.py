@@ -18,14 +18,14 @@ from swarmd.config import Config, Model, changed
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
-from swarmd.events.envelope import Identity, Swarm
+from swarmd.events.envelope import Identity
 from swarmd.hardware import choose_roles, probe
 from swarmd.llm import choose
 from swarmd.net import Libp2pNet
 from swarmd.ports import Llm
 from swarmd.replica.machine import Machine
 from swarmd.roles.scene import Timing
-from swarmd.store.keys import identity, read_key
+from swarmd.store.keys import identity, read_swarm
 from swarmd.store.patient import PatientJournal
 from swarmd.vocab.faults import LocalMistake
 from swarmd.vocab.ids import short
@@ -43,7 +43,7 @@ def run(read: Callable[[], Config]) -> None:
     """
     config = read()
     state = Path(config.state_dir)
-    swarm = Swarm.of_key(read_key(Path(config.swarm_key)))
+    swarm = read_swarm(Path(config.swarm_key))
     try:
         me, roles = identity(state / "identity.key"), _roles(config)
     except OSError as error:
@@ -63,11 +63,12 @@ def run(read: Callable[[], Config]) -> None:
             swarm,
             listen=config.net.listen,
             static_peers=config.net.peers,
-            interfaces=config.net.interfaces or None,
+            interfaces=config.net.interfaces,
             mdns=config.net.mdns,
             psk=config.net.psk,
             silent=machine.silent,
             rng=rng,
+            memory=state / "neighbours.json",
         )
         loop = Loop(
             machine,

@@ -3,8 +3,10 @@
 An event is verified against its own author, whoever relayed it; so gossip, sync and disk share one way in.
 """
 
+import functools
 import hashlib
 import hmac
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -44,23 +46,45 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 class Swarm(msgspec.Struct, frozen=True):
-    """What the members of one swarm share: its id, which separates signatures and topics, and its secret key."""
+    """What the members of one swarm share: its id, which separates signatures and topics, and its secret key.
+
+    The id is made from the first key the swarm ever had, and stays when the key is changed. *older*: keys that open
+    links as well, newest first, while a change lasts. *retired*: keys that open nothing any more, but still show that
+    who joined under them was a member.
+    """
 
     id: str
     key: bytes
+    older: tuple[bytes, ...] = ()
+    retired: tuple[bytes, ...] = ()
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """All keys that open a link, newest first."""
+        return (self.key, *self.older)
 
     def proof(self, peer: PeerId) -> bytes:
         """What only a holder of the swarm key can say of *peer*: HMAC-SHA256 of its id (RFC 2104)."""
-        return hmac.digest(self.key, f"swarmd/member/1 {self.id} {peer}".encode(), "sha256")
+        return self._proof(self.key, peer)
 
     def admits(self, peer: PeerId, proof: bytes) -> bool:
-        """Whether *proof* shows that *peer* holds the swarm key."""
-        return hmac.compare_digest(self.proof(peer), proof)
+        """Whether *proof* shows that *peer* holds a key of the swarm, or did."""
+        return any(hmac.compare_digest(self._proof(key, peer), proof) for key in (*self.keys, *self.retired))
+
+    def _proof(self, key: bytes, peer: PeerId) -> bytes:
+        return hmac.digest(key, f"swarmd/member/1 {self.id} {peer}".encode(), "sha256")
 
     @staticmethod
     def of_key(key: bytes) -> "Swarm":
         """The swarm of a 32-byte key; its id is a digest that does not give the key away."""
-        return Swarm(id=hashlib.sha256(b"swarmd/swarm/1 " + key).hexdigest()[:32], key=key)
+        return Swarm.of_keys((key,))
+
+    @staticmethod
+    def of_keys(keys: Sequence[bytes], retired: Sequence[bytes] = ()) -> "Swarm":
+        """The swarm whose key was changed: *keys* that open links, then *retired* ones, each newest first."""
+        first = (*keys, *retired)[-1]
+        identifier = hashlib.sha256(b"swarmd/swarm/1 " + first).hexdigest()[:32]
+        return Swarm(id=identifier, key=keys[0], older=tuple(keys[1:]), retired=tuple(retired))
 
 
 class Signer(Protocol):
@@ -105,12 +129,15 @@ def open_envelope(envelope: Envelope, swarm: Swarm) -> Opened:
         raise RemoteFault("event is too large")
     event = decode(envelope.payload)
     try:
-        Ed25519PublicKey.from_public_bytes(public_key(event.author)).verify(
-            envelope.signature, _signed(swarm.id, envelope.payload)
-        )
+        _verifier(event.author).verify(envelope.signature, _signed(swarm.id, envelope.payload))
     except (InvalidSignature, ValueError) as error:
         raise RemoteFault("event is not signed by its author") from error
     return Opened(envelope.id, event, envelope)
+
+
+@functools.lru_cache(maxsize=4 * limits.PEERS_MAX)  # reading a key out of an id takes as long as a signature
+def _verifier(author: PeerId) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(public_key(author))
 
 
 def _signed(swarm_id: str, payload: bytes) -> bytes:

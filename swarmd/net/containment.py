@@ -7,10 +7,13 @@ fault it contains and has a test that fails without it. All of it rests on priva
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-from libp2p.abc import IMuxedConn, IMuxedStream, IRawConnection
+import trio
+from libp2p.abc import IMuxedConn, IMuxedStream, INetConn, IRawConnection
+from libp2p.network import swarm as network
 from libp2p.network.connection.swarm_connection import SwarmConn
 from libp2p.network.exceptions import SwarmException
 from libp2p.network.swarm import Swarm
@@ -18,15 +21,28 @@ from libp2p.peer.id import ID
 from libp2p.pubsub import pubsub as library
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.rpc_queue import RpcQueue
+from libp2p.transport.tcp import tcp
+from libp2p.utils.multiaddr_utils import extract_ip_from_multiaddr
 from multiaddr import Multiaddr
+
+from swarmd.net.wall import Wall
 
 LIBRARY_VERSION = "0.8.1"
 SUBSCRIPTION_MESSAGES_MAX = 512  # the library has 32 and drops beyond; our mover task empties it at every turn
 QUEUE_RPCS_MAX = 512  # the library has 32, of which a burst leaves 16 messages
+HANDSHAKES_PER_HOST_MAX = 32  # under way at once; a household's machine needs one, a demo on one machine a dozen
 QUEUE_BYTES_MAX = 8 * 1024 * 1024  # to one peer that reads slowly; reconciliation repairs what is dropped beyond
+
+_LAYERS_MAX = 16  # from a connection down to its socket; there are seven
+_INNER = ("_inner", "secured_conn", "conn", "_conn", "read_writer", "read_write_closer", "stream")
 
 contained: "Counter[str]" = Counter()
 """Faults of others that were contained here, by name, since the process started."""
+
+_shaking: "Counter[str]" = Counter()  # handshakes under way, by the address that they come from
+
+zones: dict[str, str] = {}
+"""By which interface each known IPv6 link-local address is reached. Whoever learns of one notes it here."""
 
 _log = logging.getLogger("swarmd.net.containment")
 _done = False
@@ -41,9 +57,12 @@ def contain() -> None:
     _done = True
     _survive_messages()
     _survive_streams()
+    _limit_handshakes()
     _release_inbound_slots()
     _never_repeat_sequence_numbers()
     _widen_queues()
+    _keep_zones()
+    _put_up_our_wall()
     _quieten()
 
 
@@ -96,6 +115,28 @@ def _release_inbound_slots() -> None:
     Swarm.upgrade_inbound_raw_conn = upgrade_inbound_raw_conn
 
 
+def _limit_handshakes() -> None:
+    """One machine that opens sockets and says nothing would take all inbound slots, ten seconds each, and keep
+    everybody else out."""
+    upgrade = Swarm.upgrade_inbound_raw_conn
+
+    async def upgrade_inbound_raw_conn(self: Swarm, raw_conn: IRawConnection, maddr: Multiaddr) -> IMuxedConn:
+        where = _remote_ip(raw_conn)
+        if _shaking[where] >= HANDSHAKES_PER_HOST_MAX:
+            contained["handshakes_refused"] += 1
+            await raw_conn.close()
+            raise SwarmException("too many handshakes at once from one address")
+        _shaking[where] += 1
+        try:
+            return await upgrade(self, raw_conn, maddr)
+        finally:
+            _shaking[where] -= 1
+            if not _shaking[where]:
+                del _shaking[where]
+
+    Swarm.upgrade_inbound_raw_conn = upgrade_inbound_raw_conn
+
+
 def _never_repeat_sequence_numbers() -> None:
     """Message ids count up from the second of the start, so a peer that published fast and restarts repeats its ids,
     and what it says is taken for known. Nanoseconds are not caught up with."""
@@ -133,6 +174,58 @@ class _WideQueue(RpcQueue):  # type: ignore[misc]
             # control messages may have joined it in the meantime, so the count is put right when nothing waits
             self._bytes = max(0, self._bytes - rpc.ByteSize()) if len(self) else 0
         return rpc
+
+
+def _keep_zones() -> None:
+    """A multiaddress with a zone cannot be read back from its bytes, and without the zone the system knows no way to a
+    link-local address. And an IPv6 socket takes IPv4 as well, so that a port could not be listened on for both."""
+    tcp.extract_ip_from_multiaddr = _host_with_zone
+    set_flags = tcp._set_reuse_flags
+
+    def set_reuse_flags(sock: trio.socket.SocketType) -> None:
+        set_flags(sock)
+        if sock.family == trio.socket.AF_INET6:
+            sock.setsockopt(trio.socket.IPPROTO_IPV6, trio.socket.IPV6_V6ONLY, 1)
+
+    tcp._set_reuse_flags = set_reuse_flags
+
+
+def _host_with_zone(address: Multiaddr) -> str | None:
+    host: str | None = extract_ip_from_multiaddr(address)
+    return f"{host}%{zones[host]}" if host in zones else host
+
+
+def _put_up_our_wall() -> None:
+    """With the library's pre-shared key a stranger is not refused: both sides wait until they give up, and neither can
+    tell a wrong key from a dead machine. Nor can the key ever be changed."""
+    network.new_protected_conn = Wall
+
+
+def local_ip(connection: INetConn) -> str | None:
+    """The address of this machine at which *connection* began; None if the library's layers do not tell."""
+    socket = _socket(connection.muxed_conn)
+    return _ip(socket.getsockname) if socket is not None else None
+
+
+def _remote_ip(connection: IRawConnection) -> str:
+    socket = _socket(connection)
+    return (_ip(socket.getpeername) if socket is not None else None) or ""
+
+
+def _ip(name: Callable[[], tuple[Any, ...]]) -> str | None:
+    try:
+        return str(name()[0]).partition("%")[0]
+    except OSError:
+        return None
+
+
+def _socket(layer: Any) -> Any:
+    """What lies at the bottom of the library's layers."""
+    for _ in range(_LAYERS_MAX):
+        if getattr(layer, "socket", None) is not None:
+            return layer.socket
+        layer = next((getattr(layer, name) for name in _INNER if getattr(layer, name, None) is not None), None)
+    return None
 
 
 class _NotFromLibrary(logging.Filter):

@@ -27,7 +27,6 @@ from libp2p.pubsub.pubsub import Pubsub
 from libp2p.rcmgr import ResourceManager
 from libp2p.rcmgr.manager import ResourceLimits
 from libp2p.security.noise.patterns import PatternXX
-from libp2p.security.noise.transport import PROTOCOL_ID as NOISE
 from libp2p.security.noise.transport import Transport as NoiseTransport
 from libp2p.stream_muxer.yamux.yamux import PROTOCOL_ID as YAMUX
 from libp2p.stream_muxer.yamux.yamux import Yamux
@@ -56,7 +55,8 @@ class Host:
     libp2p: IHost
     network: Network
     pubsub: Pubsub
-    noise: "SwarmNoise"
+    met: dict[ID, ID]
+    """Who answered where another id was expected, by the expected id. Emptied by whoever dialled."""
 
 
 class SwarmNoise(NoiseTransport):  # type: ignore[misc]
@@ -65,11 +65,10 @@ class SwarmNoise(NoiseTransport):  # type: ignore[misc]
     Both sides must have the same prologue or the second message does not decrypt (Noise framework, section 6).
     """
 
-    def __init__(self, key_pair: KeyPair, prologue: bytes) -> None:
+    def __init__(self, key_pair: KeyPair, prologue: bytes, met: dict[ID, ID]) -> None:
         super().__init__(key_pair, noise_privkey=create_noise_key_pair().private_key)
         self._prologue = prologue
-        self.met: dict[ID, ID] = {}
-        """Who answered where another id was expected, by the expected id. Emptied by whoever dialled."""
+        self._met = met
 
     def get_pattern(self) -> PatternXX:
         """The handshake, bound to the swarm."""
@@ -79,7 +78,7 @@ class SwarmNoise(NoiseTransport):  # type: ignore[misc]
         """Shake hands with whoever answers. The library's upgrader then refuses anyone but *peer_id*."""
         session = await self.get_pattern().handshake_outbound(conn, None)
         if session.get_remote_peer() != peer_id:
-            self.met[peer_id] = session.get_remote_peer()
+            self._met[peer_id] = session.get_remote_peer()
         return session
 
 
@@ -105,15 +104,18 @@ async def open_host(
     Raises LocalMistake if an address cannot be listened on.
     """
     contain()
-    addresses = [_listenable(address) for address in listen]
+    addresses = [address for address in map(_listenable, listen) if address is not None]
+    if not addresses:
+        raise LocalMistake(f"this machine has no network to listen on {', '.join(listen)}: check [net] listen")
     key_pair = create_new_key_pair(identity.seed)
-    noise = SwarmNoise(key_pair, _derived(swarm, b"swarmd/noise/1"))
+    met: dict[ID, ID] = {}
+    handshakes = {noise_of(key): SwarmNoise(key_pair, prologue_of(key), met) for key in swarm.keys}
     libp2p = new_host(
         key_pair=key_pair,
         listen_addrs=addresses,
-        sec_opt={NOISE: noise},  # the library would also take plain text
+        sec_opt=handshakes,  # the library would also take plain text
         muxer_opt={TProtocol(YAMUX): Yamux},
-        psk=_derived(swarm, b"swarmd/psk/1").hex() if psk else None,
+        psk=",".join(_derived(key, b"swarmd/psk/1").hex() for key in swarm.keys) if psk else None,
         connection_config=ConnectionConfig(
             max_connections=CONNECTIONS_MAX,
             high_watermark=CONNECTIONS_MAX,
@@ -150,7 +152,7 @@ async def open_host(
         scope = trio.CancelScope()
         await nursery.start(_serve, network, pubsub, router, addresses, scope)
         try:
-            yield Host(libp2p, network, pubsub, noise)
+            yield Host(libp2p, network, pubsub, met)
         finally:
             with trio.move_on_after(GOODBYE_S, shield=True):
                 await _hang_up(network)
@@ -196,19 +198,34 @@ async def _hang_up(network: Network) -> None:
             nursery.start_soon(closed, connection)
 
 
-def _derived(swarm: Swarm, purpose: bytes) -> bytes:
+def noise_of(key: bytes) -> TProtocol:
+    """What the handshake under *key* is called, so that peers that hold several keys find one they share. Eight digits
+    that give nothing away."""
+    return TProtocol(f"/swarmd/noise/1/{_derived(key, b'swarmd/noise-name/1').hex()[:8]}")
+
+
+def prologue_of(key: bytes) -> bytes:
+    """What both sides of the handshake under *key* must know beforehand."""
+    return _derived(key, b"swarmd/noise/1")
+
+
+def _derived(key: bytes, purpose: bytes) -> bytes:
     """32 bytes that only holders of the swarm key know: HMAC-SHA256 (RFC 2104) of a purpose."""
-    return hmac.digest(swarm.key, purpose, "sha256")
+    return hmac.digest(key, purpose, "sha256")
 
 
-def _listenable(text: str) -> Multiaddr:
-    """A checked listening address. The library shares ports silently: two daemons would each get half the callers."""
+def _listenable(text: str) -> Multiaddr | None:
+    """A checked listening address; None for "every IPv6 address" on a machine without IPv6.
+
+    The library shares ports silently: two daemons would each get half the callers."""
     try:
         address = Multiaddr(text)
         six = "ip6" in {protocol.name for protocol in address.protocols()}
         ip, port = address.value_for_protocol("ip6" if six else "ip4"), int(address.value_for_protocol("tcp") or "")
     except Exception as error:
         raise LocalMistake(f"{text} is no address to listen on: write it like /ip4/0.0.0.0/tcp/7400") from error
+    if ip == "::" and not _has_ipv6():
+        return None
     with socket.socket(socket.AF_INET6 if six else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if six:
@@ -220,3 +237,12 @@ def _listenable(text: str) -> Multiaddr:
                 f"cannot listen on {text}: {error.strerror}; choose another port, or stop what uses it"
             ) from error
     return address
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True

@@ -1,9 +1,9 @@
 """The port `Net` on libp2p: one object that the daemon builds once and runs once."""
 
 import logging
-import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 
 import trio
@@ -11,15 +11,19 @@ from multiaddr import Multiaddr
 
 from swarmd.events.envelope import Envelope, Identity, Swarm
 from swarmd.gossip.frames import Frame, Live, Presence
+from swarmd.net import remembered
 from swarmd.net.addresses import expanded, lan_addresses
 from swarmd.net.containment import contained
-from swarmd.net.discovery import LOOK_S, Discovery
+from swarmd.net.discovery import Discovery
 from swarmd.net.host import Host, open_host
 from swarmd.net.links import Links
 from swarmd.net.sync import Sessions
 from swarmd.net.topics import Topics
+from swarmd.net.wall import Wall
 from swarmd.ports import Deliver
 from swarmd.vocab.ids import PeerId
+
+LOOK_S = 3.0  # between looks at this machine's addresses, and the longest that a peer's new address is not on disk
 
 _log = logging.getLogger("swarmd.net")
 
@@ -34,15 +38,16 @@ class Libp2pNet:
         *,
         listen: Sequence[str],
         static_peers: Sequence[str],
-        interfaces: Sequence[str] | None,
+        interfaces: Sequence[str],
         mdns: bool,
         psk: bool,
         silent: bool,
         rng: Random,
+        memory: Path | None = None,
     ) -> None:
-        """*listen*, *static_peers*: multiaddresses, the latter with or without a peer id. *interfaces*: names
-        (or addresses) of those to discover on and to advertise; None: those of the LAN. *silent*: an observer, which
-        says nothing.
+        """*listen*, *static_peers*: multiaddresses, the latter with or without a peer id. *interfaces*: names (or
+        addresses) of this machine's interfaces to discover on and to advertise; none: those of the LAN. *silent*: an
+        observer, which says nothing. *memory*: the file in which peers' addresses outlive this process.
 
         Raises LocalMistake for a static peer that is no multiaddress.
         """
@@ -55,9 +60,16 @@ class Libp2pNet:
         self._silent = silent
         self._counters: Counter[str] = Counter()
         self._topics = Topics(swarm.id, identity.peer, silent=silent, counters=self._counters)
-        self._links = Links(identity.peer, static_peers, rng, self._counters)
-        self._lan: tuple[str, ...] = ()
-        self._lan_until = 0.0
+        self._memory = memory
+        self._known: Mapping[PeerId, Sequence[Multiaddr]] = {}
+        if memory is not None:
+            self._known = remembered.load(memory)
+        self._kept: Mapping[PeerId, Sequence[Multiaddr]] = self._known
+        self._links = Links(
+            identity.peer, static_peers, rng, self._counters, remembered=self._known, remember=self._note_known
+        )
+        self._lan = lan_addresses(interfaces)
+        self._discovery: Discovery | None = None
         self._host: Host | None = None
         self._sessions: Sessions | None = None
 
@@ -78,7 +90,9 @@ class Libp2pNet:
                 await nursery.start(self._links.run, host, deliver)
                 await nursery.start(self._topics.run, host.pubsub, deliver, self._links.heard)
                 if self._mdns:
-                    nursery.start_soon(self._discovery(host).run)
+                    self._discovery = self._discoverer(host)
+                    nursery.start_soon(self._discovery.run)
+                nursery.start_soon(self._look)
                 _log.info("listening on %s", ", ".join(self.addresses()) or "no address of the LAN yet")
                 task_status.started()
 
@@ -116,24 +130,42 @@ class Libp2pNet:
 
     def counters(self) -> dict[str, int]:
         """See `ports.Net.counters`. Sorted by name; faults that were contained count for the whole process."""
-        return dict(sorted((name, count) for name, count in (self._counters + contained).items() if count))
+        return dict(
+            sorted((name, count) for name, count in (self._counters + contained + Wall.refused).items() if count)
+        )
+
+    def notices(self) -> tuple[str, ...]:
+        """See `ports.Net.notices`."""
+        return (self._discovery.notices() if self._discovery is not None else ()) + self._links.notices()
+
+    async def _look(self) -> None:
+        """Notice interfaces and addresses that come, go or change, and keep what was learnt of peers."""
+        while True:
+            await trio.sleep(LOOK_S)
+            before, self._lan = self._lan, await trio.to_thread.run_sync(lan_addresses, self._interfaces)
+            if self._lan != before:
+                _log.info("this machine is now at %s", ", ".join(self._lan) or "no address of the LAN")
+                if self._discovery is not None:
+                    self._discovery.use(self._lan)
+                self._links.moved([address.partition("%")[0] for address in before if address not in self._lan])
+            if self._memory is not None and self._known != self._kept:
+                self._kept = self._known
+                await trio.to_thread.run_sync(remembered.save, self._memory, self._known)
+
+    def _note_known(self, known: Mapping[PeerId, Sequence[Multiaddr]]) -> None:
+        self._known = known
 
     def _running(self) -> Sessions:
         assert self._sessions is not None, "sync was used before the network ran"
         return self._sessions
 
     def _advertised(self, listening: list[Multiaddr]) -> list[Multiaddr]:
-        if self._lan_until <= time.monotonic():  # the library asks for every message that it sends
-            self._lan = lan_addresses(self._interfaces)
-            self._lan_until = time.monotonic() + LOOK_S
         return expanded(listening, self._lan)
 
-    def _discovery(self, host: Host) -> Discovery:
-        return Discovery(
-            self._identity.peer,
-            self._swarm.id,
-            host.libp2p.get_transport_addrs(),
-            interfaces=self._interfaces,
-            found=self._links.found,
-            lost=self._links.lost,
+    def _discoverer(self, host: Host) -> Discovery:
+        listening = host.libp2p.get_transport_addrs()
+        discovery = Discovery(
+            self._identity.peer, self._swarm.id, listening, found=self._links.found, lost=self._links.lost
         )
+        discovery.use(self._lan)
+        return discovery

@@ -33,7 +33,7 @@ CHUNKS_MAX = 256  # waiting pieces of running text, of as many claims at most
 PLAN_INTERVAL_S = 0.02  # between messages: a peer spends 5 ms on one and has other neighbours
 BEAT_INTERVAL_S = 0.1  # the same for presence and running text, which can wait to be joined
 DEEP_RPCS = 64  # waiting for one peer; beyond it the sender lets the peer catch up
-PATIENCE_S = 1.0  # with a deep queue; a stuck peer must not hold up the rest
+PATIENCE_S = 1.0  # with a deep queue, once until it is shallow again; a stuck peer must not hold up the rest
 
 PRESENCE, LIVE = b"P", b"L"
 
@@ -123,6 +123,7 @@ class Topics:
         self._outbox = Outbox()
         self._chunks = Chunks()
         self._presence: Presence | None = None
+        self._stuck: set[ID] = set()
         self._plan_waits = trio.Event()
         self._beat_waits = trio.Event()
 
@@ -196,9 +197,11 @@ class Topics:
         await pubsub.publish(topic, data)
         self._counters["messages_sent"] += 1
         await trio.sleep(interval_s)
+        self._stuck &= _behind(pubsub)
         with trio.move_on_after(PATIENCE_S):
-            while any(len(queue) > DEEP_RPCS for queue in pubsub.peer_queues.values()):
+            while _behind(pubsub) - self._stuck:
                 await trio.sleep(PLAN_INTERVAL_S)
+        self._stuck |= _behind(pubsub)
 
     async def _move(
         self, subscription: ISubscriptionAPI, read: Callable[[rpc_pb2.Message], Input], deliver: Deliver
@@ -240,6 +243,11 @@ class Topics:
         if tag == LIVE:
             return LiveHeard(_author(message), decode_live(body))
         raise RemoteFault("neither presence nor running text")
+
+
+def _behind(pubsub: Pubsub) -> set[ID]:
+    """The peers that read more slowly than this one speaks."""
+    return {peer for peer, queue in pubsub.peer_queues.items() if len(queue) > DEEP_RPCS}
 
 
 def _author(message: rpc_pb2.Message) -> PeerId:

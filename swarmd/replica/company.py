@@ -47,7 +47,9 @@ class Company:
     def connected(self, turn: Turn, peer: PeerId) -> None:
         """A link came up: greet, and reconcile at once."""
         self._record.roster.connected.add(peer)
-        self._sessions.plan(peer, turn.mono_ms, self._timing.settle_ms)
+        first = self._me.silent or self._me.peer < peer  # both at once would send everything twice
+        wait_ms = 0 if first else self._timing.settle_ms
+        self._sessions.plan(peer, turn.mono_ms + wait_ms, self._timing.settle_ms)
         self.announce_within(turn, self._timing.settle_ms)
 
     def disconnected(self, peer: PeerId) -> None:

@@ -51,7 +51,7 @@ class Labour:
         event = opened.event
         if isinstance(event, Claim):
             self._heard_ms[opened.id] = turn.mono_ms
-        elif isinstance(event, Result):
+        elif isinstance(event, Result) and self._ends_its_claim(event):
             self._forget(event.claim)
             if event.status == "failed":
                 rest = self._timing.settle_ms * _RETRY_SETTLES * event.attempt
@@ -59,6 +59,13 @@ class Labour:
         for shift in shifts:
             if shift.kind == "ended":
                 self._forget_goal(GoalId(EventId(shift.goal)))
+
+    def _ends_its_claim(self, result: Result) -> bool:
+        """Whether it is the word of the claim's own author: a stranger's neither stops a lease's clock nor makes a task
+        rest."""
+        plan = self._record.plan.goals.get(GoalId(EventId(result.goal)))
+        book = plan.books.get(TaskId(result.task)) if plan else None
+        return book is not None and result.claim in book.claims and result in book.outcomes(result.claim)
 
     def hear(self, turn: Turn, peer: PeerId, live: Live) -> None:
         """A claim's holder says that it works, and perhaps what it has written."""

@@ -11,6 +11,7 @@ from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
 from swarmd.vocab.ids import PeerId
 
+_AFTER_THEIRS_MS = 500  # between looks whether a peer's own session with us has ended
 _IDLE_MS_MAX = 20_000  # a slow Pi answers a frame in well under a second
 
 
@@ -41,6 +42,11 @@ class Sessions:
 
     def ripe(self, mono_ms: int) -> list[PeerId]:
         """Peers whose planned moment has come, taken off the plan."""
+        asking = {session.peer for session in self.open.values() if session.initiator is None}
+        for peer in asking & self.due.keys():  # what it brings need not be asked for
+            self.due[peer] = max(self.due[peer], mono_ms + _AFTER_THEIRS_MS)
+        if not self.due:
+            return []
         ready = sorted(peer for peer, due in self.due.items() if due <= mono_ms)
         ready = ready[: max(0, limits.SESSIONS_MAX - len(self.open))]
         for peer in ready:

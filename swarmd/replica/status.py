@@ -24,7 +24,8 @@ class StatusView(Struct, frozen=True, kw_only=True):
     """How this peer does. *published*: events, presences and live chunks that it has sent since its start.
     *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan. *trouble*: why this peer
     only observes for now, or empty. *forgotten*: goals that ended so long ago that their events were deleted.
-    *disk_bytes*: what the journal takes."""
+    *disk_bytes*: what the journal takes. *addresses*: where others reach it, as multiaddresses. *notices*: what a
+    person should know of the network now."""
 
     id: str
     name: str
@@ -51,3 +52,5 @@ class StatusView(Struct, frozen=True, kw_only=True):
     trouble: str = ""
     forgotten: int = 0
     disk_bytes: int = 0
+    addresses: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()

@@ -30,7 +30,10 @@ _LOOK_MS_MAX = 60_000  # with nothing due, look again in a minute
 
 @dataclass(slots=True)
 class Turn:
-    """What this turn took in, said and wants. Durable, then loud, then work and timers, then told, then answered."""
+    """What this turn took in, said and wants, at *mono_ms* of the monotonic clock.
+
+    Durable, then loud, then work and timers, then told, then answered.
+    """
 
     now: Now
     heard: list[Envelope] = field(default_factory=list)
@@ -42,24 +45,21 @@ class Turn:
     work: list[Ask | Abort] = field(default_factory=list)
     told: list[Change] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
-    wake_ms: int = 0
+    mono_ms: int = field(init=False)
+    wake_ms: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wake_ms = self.now.mono_ms + _LOOK_MS_MAX
-
-    @property
-    def mono_ms(self) -> int:
-        """The monotonic clock of this turn."""
-        return self.now.mono_ms
+        self.mono_ms = self.now.mono_ms
+        self.wake_ms = self.mono_ms + _LOOK_MS_MAX
 
     def wake_at(self, mono_ms: int | None) -> None:
         """Look again then, or earlier. What is due already was looked at in this very turn."""
-        if mono_ms is not None and mono_ms > self.now.mono_ms:
-            self.wake_ms = min(self.wake_ms, mono_ms)
+        if mono_ms is not None and self.mono_ms < mono_ms < self.wake_ms:
+            self.wake_ms = mono_ms
 
     def deadline_of(self, act: Callable[[], None]) -> int:
         """Do *act*; when it wants to look again, on the monotonic clock."""
-        before, self.wake_ms = self.wake_ms, self.now.mono_ms + _LOOK_MS_MAX
+        before, self.wake_ms = self.wake_ms, self.mono_ms + _LOOK_MS_MAX
         act()
         wanted = self.wake_ms
         self.wake_ms = min(before, wanted)

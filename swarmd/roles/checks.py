@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
 from typing import Literal, TypeAlias
@@ -24,6 +25,7 @@ Flaw: TypeAlias = Literal["empty", "short", "placeholder", "looping", "repeats t
 _ALIKE = 0.72  # from here two titles say nearly the same
 _ALIKE_TASK = 0.8  # a part shares its task's subject, so it must come closer to count as a repeat
 _ALIKE_WORDS = 0.5  # differing words less alike than this make two otherwise equal titles speak of two things
+_TEXTS_KEPT = 256  # a split is compared part by part, so each of its few texts is taken apart again and again
 _SPOKEN_MAX = 6  # critique lines in a finding; a reader polishes no more at once
 
 _STOP_WORDS = frozenset(
@@ -174,6 +176,7 @@ def is_looping(text: str) -> bool:
     return bool(triples) and triples.most_common(1)[0][1] >= max(3, len(words) // 12)
 
 
+@lru_cache(_TEXTS_KEPT)
 def stems(text: str) -> frozenset[str]:
     """The words of *text* that carry meaning, without their endings."""
     words = [_stem(word) for word in _words(text)]
@@ -241,7 +244,8 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().translate(_TASHKIL)
 
 
-def _words(text: str) -> list[str]:
+@lru_cache(_TEXTS_KEPT)
+def _words(text: str) -> tuple[str, ...]:
     """Runs of letters, marks and digits. Scripts written without spaces are cut where the script changes, and a long
     run of Han or Thai into overlapping pairs, which serve as words."""
     words: list[str] = []
@@ -253,7 +257,7 @@ def _words(text: str) -> list[str]:
                 words += _pieces(run[start:index])
                 start = index
         words += _pieces(run[start:])
-    return words
+    return tuple(words)
 
 
 def _pieces(run: str) -> list[str]:
@@ -289,9 +293,10 @@ def _stem(word: str) -> str:
     return word[:-2] if len(word) > 5 and not _is_dense(word[0]) else word
 
 
-def _trigrams(text: str) -> set[str]:
+@lru_cache(_TEXTS_KEPT)
+def _trigrams(text: str) -> frozenset[str]:
     padded = f" {' '.join(_words(text)) if text.isascii() else ' '.join(_folded(text).split())} "
-    return {padded[i : i + 3] for i in range(len(padded) - 2)}
+    return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))
 
 
 def _dice(one: str, other: str) -> float:

@@ -7,6 +7,7 @@ from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import Task, attempts_failed, holder_of, result_of
 from swarmd.roles.scene import Scene, place
 from swarmd.roles.work import Compose, Execute, Part
+from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId, PeerId, rendezvous
 
 
@@ -36,7 +37,8 @@ def openings(goal: GoalPlan, scene: Scene, expired: set[EventId]) -> list[Openin
 
 
 def next_attempt(goal: GoalPlan, task: Task, expired: set[EventId]) -> int | None:
-    """Which attempt at *task* is open to claims now; None while it is held, finished or not ready."""
+    """Which attempt at *task* is open to claims now; None while it is held, finished or not ready, and when there can
+    be no further one: nobody takes in a claim over the limit."""
     if task.state != "ready":
         return None
     book = goal.book(task.id)
@@ -44,7 +46,8 @@ def next_attempt(goal: GoalPlan, task: Task, expired: set[EventId]) -> int | Non
     if claim is None:
         return attempts_failed(task, book) + 1
     failed = any(result.status == "failed" for result in book.outcomes(claim))
-    return book.claims[claim].attempt + 1 if failed or claim in expired else None
+    following = book.claims[claim].attempt + 1
+    return following if (failed or claim in expired) and following <= limits.ATTEMPT_MAX else None
 
 
 def _failed_at(goal: GoalPlan, task: Task) -> set[PeerId]:

@@ -11,6 +11,7 @@ from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import Task, TaskBook
 from swarmd.roles.scene import Scene, TaskClock, exhausted, fits, nominable, place, proposers
 from swarmd.roles.work import Judge
+from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId
 
 _BACKOFF_MAX = 8  # ballots stall up to so many times longer than the first before the next one is tried
@@ -205,7 +206,10 @@ def _promise(
             return None  # nobody follows: to run further ahead alone would only make events
     # whoever waited for its own timer would promise each ballot when others have left it: no quorum would ever meet
     target = max(ahead, default=mine + 1)
-    return SayPromise(target, ballots.given(scene.me, target))
+    given = ballots.given(scene.me, target)
+    if target > limits.BALLOT_MAX or len(given) > limits.PROMISE_APPROVALS_MAX:
+        return None  # nobody takes in a promise over the limits
+    return SayPromise(target, given)
 
 
 def _stalls_at(clock: TaskClock, scene: Scene) -> int:

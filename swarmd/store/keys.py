@@ -1,6 +1,7 @@
 """Two secrets lie on this machine: the seed that makes it this peer, and the key that makes it a member of its swarm.
 
-Neither is ever overwritten. A key that a person copies by hand is checked, so that a slip is told as a slip.
+Neither is ever lost: a changed swarm key stays in its file below the new one. A key that a person copies by hand is
+checked, so that a slip is told as a slip.
 """
 
 import base64
@@ -18,6 +19,7 @@ from swarmd.vocab.faults import LocalMistake
 _SECRET_BYTES = 32  # an Ed25519 seed (RFC 8032), and as much for the swarm key
 _CHECK_BYTES = 3  # with them the base32 text needs no padding; a slip passes once in 16 million
 _PREFIX = "swarmd-key-1:"
+_ALSO, _ONCE = "also ", "once "  # before a key that still opens links, and before a retired one
 _GROUP = 8  # characters between dashes, what a person reads out in one breath
 _FILE_BYTES_MAX = 4_096  # a key file is one line; this leaves room for a remark
 
@@ -70,8 +72,12 @@ def parse_key(text: str) -> bytes:
     return key
 
 
-def read_key(path: Path) -> bytes:
-    """The swarm key in *path*. Raises LocalMistake saying what to do if it is missing, open to all, or mistyped."""
+def read_swarm(path: Path) -> Swarm:
+    """The swarm whose keys are in *path*: the key, then those that it replaced. A line that begins with "also" holds
+    one that still opens links, one with "once" a retired one.
+
+    Raises LocalMistake saying what to do if the file is missing, open to all, or mistyped.
+    """
     try:
         raw, mode = _read(path)
     except FileNotFoundError:
@@ -83,8 +89,16 @@ def read_key(path: Path) -> bytes:
     # a group may read it: packages give it to the daemon's, and systemd's credentials show an ACL as group bits
     if mode & 0o007:
         raise LocalMistake(f"everybody on this machine can read the swarm key: chmod o= {path}")
+    entries = [""]
     try:
-        return parse_key(raw.decode())
+        for line in raw.decode().splitlines():
+            if line.strip().startswith((_ALSO, _ONCE)):
+                entries.append(line.strip())
+            else:
+                entries[-1] += line
+        keys = [parse_key(entry.removeprefix(_ALSO)) for entry in entries if not entry.startswith(_ONCE)]
+        retired = [parse_key(entry.removeprefix(_ONCE)) for entry in entries if entry.startswith(_ONCE)]
+        return Swarm.of_keys(keys, retired)
     except UnicodeDecodeError:
         raise LocalMistake(f"{path} is no swarm key: copy it again from a peer of the swarm") from None
     except LocalMistake as mistake:
@@ -98,6 +112,31 @@ def write_key(path: Path, key: bytes) -> None:
         _write_new(path, f"{key_text(key)}\n".encode())
     except FileExistsError:
         raise LocalMistake(f"{path} exists already: move it away first, if this peer is to leave its swarm") from None
+
+
+def read_key(path: Path) -> bytes:
+    """The newest swarm key in *path*. Raises LocalMistake as `read_swarm`."""
+    return read_swarm(path).key
+
+
+def swarm_text(swarm: Swarm) -> str:
+    """All keys of *swarm* as they stand in its file."""
+    older = [_ALSO + key_text(key) for key in swarm.older] + [_ONCE + key_text(key) for key in swarm.retired]
+    return "\n".join([key_text(swarm.key), *older])
+
+
+def rotate_key(path: Path) -> Swarm:
+    """Put a new key into *path*, above the one that is there, which still opens links. Raises LocalMistake as
+    `read_swarm`, OSError if it cannot be kept."""
+    swarm = read_swarm(path)
+    return _replace_swarm(path, Swarm.of_keys((new_key(), *swarm.keys), swarm.retired))
+
+
+def retire_keys(path: Path) -> Swarm:
+    """Let only the newest key in *path* open links. Raises LocalMistake as `read_swarm`, OSError if it cannot be
+    kept."""
+    swarm = read_swarm(path)
+    return _replace_swarm(path, Swarm.of_keys((swarm.key,), (*swarm.older, *swarm.retired)))
 
 
 def fingerprint(key: bytes) -> str:
@@ -114,6 +153,18 @@ def _read(path: Path) -> tuple[bytes, int]:
     # content and mode of the very same file
     with path.open("rb") as file:
         return file.read(_FILE_BYTES_MAX), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+
+
+def _replace_swarm(path: Path, swarm: Swarm) -> Swarm:
+    """All or nothing, with the same owner and mode as before."""
+    before = path.stat()
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    _write_new(draft, f"{swarm_text(swarm)}\n".encode())
+    os.chown(draft, before.st_uid, before.st_gid)
+    os.chmod(draft, stat.S_IMODE(before.st_mode))
+    os.replace(draft, path)
+    return swarm
 
 
 def _write_new(path: Path, content: bytes) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import trio
 
+from swarmd.events.envelope import Swarm
 from swarmd.gossip.frames import Done, Give, Summary
-from swarmd.net.links import DIAL_S
+from swarmd.net.links import BACKOFF_FIRST_S, DIAL_S
 from swarmd.net.streams import framed
 from swarmd.net.sync import PROTOCOL
 from swarmd.replica.inputs import (
@@ -183,6 +184,49 @@ def test_a_sync_stream_that_breaks_the_rules_is_closed_and_the_next_one_works(se
             barn.net.sync_open(2, attic.identity.peer)
             barn.net.sync_send(2, Summary(horizon=1))
             await until(lambda: attic.of(SyncHeard))
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("psk", [False, True])
+def test_a_wrong_swarm_key_is_told_apart_from_a_host_that_does_not_answer_within_15_seconds(
+    psk: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        nowhere = "/ip4/127.0.0.1/tcp/9"
+        async with (
+            Peer("attic", HOME, psk=psk).running() as attic,
+            Peer("other", NEIGHBOUR, static=[attic, nowhere], psk=psk).running() as other,
+        ):
+            await until(lambda: len(other.net.notices()) == 2, 15)
+            strange, silent = other.net.notices()
+            assert "127.0.0.1" in strange and "swarmd key fingerprint" in strange
+            assert "127.0.0.1:9 does not answer" in silent
+            await trio.sleep(2 * BACKOFF_FIRST_S)
+            assert not psk or attic.net.counters()["strangers_refused"]
+        assert len([record for record in caplog.records if "fingerprint" in record.getMessage()]) == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("psk", [False, True])
+def test_while_the_key_is_changed_old_and_new_holders_are_linked_and_afterwards_only_new_ones(psk: bool) -> None:
+    old, new = b"o" * 32, b"n" * 32
+    before, during = Swarm.of_key(old), Swarm.of_keys((new, old))
+    after = Swarm.of_keys((new,), retired=(old,))
+
+    async def scenario() -> None:
+        assert before.id == during.id == after.id
+        async with (
+            Peer("slow", before, psk=psk).running() as slow,
+            Peer("middle", during, static=[slow], psk=psk).running() as middle,
+            Peer("quick", after, static=[middle, slow], psk=psk).running() as quick,
+        ):
+            await linked(slow, middle)
+            await until(lambda: middle.identity.peer in quick.links())
+            await reaches(quick, [middle], "new")
+            await until(lambda: any("fingerprint" in notice for notice in quick.net.notices()))
+            assert slow.identity.peer not in quick.links()
 
     run(scenario)
 

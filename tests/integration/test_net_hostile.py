@@ -3,6 +3,7 @@
 Each change that `containment.py` makes to the library has a test here that fails without it.
 """
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,8 +17,12 @@ from libp2p.utils.varint import encode_uvarint
 from multiaddr import Multiaddr
 
 from swarmd.gossip.frames import encode
+from swarmd.net.containment import HANDSHAKES_PER_HOST_MAX, QUEUE_BYTES_MAX
 from swarmd.net.host import MESHSUB
-from swarmd.replica.inputs import Heard, LiveHeard, PresenceHeard
+from swarmd.net.links import PING
+from swarmd.net.sync import PER_PEER_MAX
+from swarmd.net.sync import PROTOCOL as SYNC
+from swarmd.replica.inputs import Heard, LiveHeard, PresenceHeard, SyncOpened
 from tests.integration.net_peers import HOME, PATIENCE_S, Peer, envelope, until
 
 PLAN = f"/swarmd/{HOME.id}/plan/1"
@@ -50,6 +55,19 @@ async def subscribed(listener: Peer, speaker: Peer) -> None:
 
 async def arrived(listener: Peer, wanted: set[bytes]) -> None:
     await until(lambda: wanted <= listener.events())
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+async def stop_reading(connection: Any) -> None:
+    """From now on nothing is taken off the socket."""
+
+    async def nothing(n: int | None = None) -> bytes:
+        await trio.sleep_forever()
+
+    connection.muxed_conn.secured_conn.read = nothing
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -187,6 +205,70 @@ def test_strangers_that_talk_garbage_or_keep_silent_cost_a_peer_nothing() -> Non
                 await stranger.aclose()
             await until(lambda: victim.network._inbound_limiter.borrowed_tokens == 2)
             assert victim.network.get_total_connections() == 2
+
+    run(scenario)
+
+
+def test_thousands_of_silent_sockets_keep_nobody_out_and_are_let_go() -> None:
+    async def scenario() -> None:
+        async with a_household() as (victim, bystander, _rogue):
+            port = int(Multiaddr(victim.address).value_for_protocol("tcp"))
+            before = open_files()
+            most = 0
+            strangers: list[trio.SocketStream] = []
+            for _ in range(20):
+                strangers += [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(100)]
+                await says(bystander, victim, f"meanwhile {len(strangers)}")
+                most = max(most, open_files() - before - len(strangers))
+            assert most <= HANDSHAKES_PER_HOST_MAX + 100  # those just accepted
+            assert victim.net.counters()["handshakes_refused"] >= 1_900
+            for stranger in strangers:
+                await stranger.aclose()
+            async with Peer("guest", static=[victim]).running() as guest:
+                await says(guest, victim, "may I?")
+            await until(lambda: open_files() <= before + 4)
+
+    run(scenario)
+
+
+def test_a_member_that_opens_streams_without_end_is_stopped_and_counted() -> None:
+    async def scenario() -> None:
+        async with a_household() as (victim, bystander, rogue):
+
+            async def flood(protocol: TProtocol) -> None:
+                with trio.move_on_after(4):
+                    while True:
+                        try:
+                            await rogue.libp2p.new_stream(victim.id, [protocol])
+                        except Exception:  # whatever the library makes of being refused
+                            await trio.sleep(0.01)
+
+            async with trio.open_nursery() as nursery:
+                for protocol in (SYNC, PING, TProtocol("/nobody/1")):
+                    for _ in range(5):
+                        nursery.start_soon(flood, protocol)
+                await says(bystander, victim, "meanwhile")
+                await says(victim, bystander, "indeed")
+            assert len(victim.of(SyncOpened)) <= PER_PEER_MAX
+            assert victim.net.counters()["sync_refused"]
+            await says(bystander, victim, "after")
+
+    run(scenario)
+
+
+def test_a_member_that_reads_nothing_does_not_hold_up_the_others() -> None:
+    async def scenario() -> None:
+        async with a_household() as (victim, bystander, rogue):
+            for connection in rogue.network.get_connections(victim.id):
+                await stop_reading(connection)
+            large = [envelope(f"{number} ".ljust(30_000, ".")) for number in range(150)]
+            for each in large:
+                victim.net.publish([each])
+                await trio.sleep(0.01)
+            await arrived(bystander, {each.payload for each in large})
+            queues = victim.pubsub.peer_queues.values()
+            assert max(queue._bytes for queue in queues) <= QUEUE_BYTES_MAX
+            await says(bystander, victim, "after")
 
     run(scenario)
 

@@ -7,9 +7,11 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from tests.mutants.nets import Catch, CouldNotRun, by_simulator, by_tests, has_simulator
-from tests.mutants.registry import MUTANTS
+from tests.mutants.nets import Catch, CouldNotRun, by_simulator, by_tests
+from tests.mutants.registry import MUTANTS, Mutant
 
 
 def main() -> int:
@@ -19,36 +21,49 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", metavar="MUTANT", help="which ones; none: all")
     parser.add_argument(
-        "--seeds", type=int, default=100, help="storms that a mutant may outlive at most; 0: no simulator"
+        "--seeds", type=int, default=100, help="storms of a scenario that a mutant may outlive at most; 0: no simulator"
     )
+    parser.add_argument("--jobs", type=int, default=2, help="mutants at a time")
     parser.add_argument("--no-tests", action="store_true", help="only the simulator")
     parser.add_argument("--list", action="store_true", help="say what each gets wrong, and run nothing")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - MUTANTS.keys():
         parser.error(f"no such mutant: {', '.join(sorted(unknown))}")
+    started = time.monotonic()
     chosen = [MUTANTS[name] for name in arguments.names or MUTANTS]
     if arguments.list:
         print("\n".join(f"{mutant.name:48} {mutant.says}" for mutant in chosen))
         return 0
-    simulates = has_simulator() and arguments.seeds > 0
-    if not arguments.no_tests and (broken := by_tests("").by):
-        print(f"the tests fail without any mutant: {broken}")
-        return 1
-    if simulates and (broken := by_simulator("", arguments.seeds).by):
-        print(f"the simulator finds a violation without any mutant: {broken}")
-        return 1
-    at_large = []
-    print("mutant | property tests | simulator")
-    for mutant in chosen:
-        started = time.monotonic()
-        cells = [
-            "not run" if arguments.no_tests else said(by_tests, mutant.name),
-            said(by_simulator, mutant.name, arguments.seeds) if simulates else "not run",
-        ]
-        at_large += [mutant.name] if not all(cell.startswith(("killed", "not run")) for cell in cells) else []
-        print(f"{mutant.name}: {mutant.says} | {' | '.join(cells)} | {time.monotonic() - started:.0f} s", flush=True)
-    print(f"{len(chosen)} mutants, {len(at_large)} at large" + (": " + ", ".join(at_large) if at_large else ""))
+    with ThreadPoolExecutor(arguments.jobs) as pool:  # the nets are processes of their own
+        for broken in pool.map(lambda net: net(), whole(arguments.no_tests, arguments.seeds)):
+            if broken.by:
+                print(f"without any mutant something is wrong: {broken.by}")
+                return 1
+        at_large = []
+        print("mutant | property tests | simulator", flush=True)
+        for mutant, cells in zip(
+            chosen, pool.map(lambda m: hunt(m, arguments.no_tests, arguments.seeds), chosen), strict=True
+        ):
+            at_large += [] if all(cell.startswith(("killed", "not run")) for cell in cells) else [mutant.name]
+            print(f"{mutant.name}: {mutant.says} | {' | '.join(cells)}", flush=True)
+    spent = time.monotonic() - started
+    print(f"{len(chosen)} mutants, {len(at_large)} at large" + (": " + ", ".join(at_large) if at_large else ""), end="")
+    print(f"; {spent:.0f} s")
     return 1 if at_large else 0
+
+
+def whole(no_tests: bool, seeds: int) -> list[Callable[[], Catch]]:
+    """What must find nothing in the core as it is."""
+    nets: list[Callable[[], Catch]] = [] if no_tests else [partial(by_tests, "")]
+    return nets + ([partial(by_simulator, "", seeds)] if seeds else [])
+
+
+def hunt(mutant: Mutant, no_tests: bool, seeds: int) -> tuple[str, str]:
+    """What both nets say of a mutant."""
+    return (
+        "not run" if no_tests else said(by_tests, mutant.name),
+        said(by_simulator, mutant.name, seeds, mutant.storm) if seeds else "not run",
+    )
 
 
 def said(net: Callable[..., Catch], *arguments: object) -> str:

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 PROPERTY_TESTS = (
     "tests/property/test_any_ballot.py",
@@ -53,26 +52,29 @@ def by_tests(name: str) -> Catch:
     return Catch(failed[0].rpartition("::")[2])
 
 
-def has_simulator() -> bool:
-    """Whether there is a simulator to run."""
-    return find_spec("tests.sim") is not None and find_spec("tests.sim.world") is not None
+def by_simulator(name: str, seeds: int, scenario: str = "") -> Catch:
+    """Run storms against a mutant until one finds a violation: first of the *scenario* in which it shows soonest, then
+    of the general mix; at most *seeds* of each."""
+    for weather in dict.fromkeys((scenario, "")):
+        for first in range(0, seeds, _SEEDS_AT_A_TIME):
+            count = min(_SEEDS_AT_A_TIME, seeds - first)
+            catch = _storms(name, first, count, weather)
+            if catch.by:
+                return catch
+    return Catch("")
 
 
-def by_simulator(name: str, seeds: int) -> Catch:
-    """Run storms against a mutant until one finds a violation, at most *seeds* of them."""
-    for first in range(0, seeds, _SEEDS_AT_A_TIME):
-        count = min(_SEEDS_AT_A_TIME, seeds - first)
-        command = [sys.executable, "-m", "tests.mutants.storm", "--first", str(first), "--seeds", str(count)]
-        done = _run(command, name, _SIM_S_MAX)
-        if done is None:
-            return Catch(f"a storm of seeds {first} to {first + count - 1} that no longer ends")
-        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED seed ")]
-        if failed:
-            return Catch(" ".join(failed[0].split()[1:3]) + " " + failed[0].partition(": ")[2][:60])
-        if done.returncode != 0:
-            raise CouldNotRun(
-                f"the simulator could not run against {name}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}"
-            )
+def _storms(name: str, first: int, count: int, scenario: str) -> Catch:
+    command = [sys.executable, "-m", "tests.mutants.storm", "--first", str(first), "--seeds", str(count)]
+    done = _run([*command, *(["--scenario", scenario] if scenario else [])], name, _SIM_S_MAX)
+    if done is None:
+        return Catch(f"a storm of seeds {first} to {first + count - 1} that no longer ends")
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED seed ")]
+    if failed:
+        _, _, seed, weather, said = failed[0].split(" ", 4)
+        return Catch(f"seed {seed} of {weather.rstrip(':')}: {said.partition(' (seed ')[0][:80]}")
+    if done.returncode != 0:
+        raise CouldNotRun(f"the simulator could not run against {name}:\n{done.stdout[-3_000:]}{done.stderr[-3_000:]}")
     return Catch("")
 
 

@@ -31,22 +31,24 @@ from swarmd.vocab.ids import EventId, PeerId, TaskId
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A wrong rule. *name*: for the command line; *says*: what it gets wrong."""
+    """A wrong rule. *name*: for the command line; *says*: what it gets wrong; *storm*: the scenario of the simulator in
+    which it shows soonest, empty: any."""
 
     name: str
     says: str
     install: Callable[[], None]
+    storm: str = ""
 
 
 MUTANTS: dict[str, Mutant] = {}
 
 
-def mutant(says: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+def mutant(says: str, storm: str = "") -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Registers the patch below it under its function's name."""
 
     def register(install: Callable[[], None]) -> Callable[[], None]:
         name = install.__name__.replace("_", "-")
-        MUTANTS[name] = Mutant(name, says, install)
+        MUTANTS[name] = Mutant(name, says, install, storm)
         return install
 
     return register
@@ -72,7 +74,7 @@ def put(original: object, wrong: object) -> None:
 # --- ballots -------------------------------------------------------------------------------------------------------
 
 
-@mutant("half of the electorate is a quorum")
+@mutant("half of the electorate is a quorum", "calm")
 def quorum_off_by_one() -> None:
     def of(members: Iterable[PeerId], quorum: int) -> Electorate:
         distinct = tuple(sorted(set(members)))
@@ -81,7 +83,7 @@ def quorum_off_by_one() -> None:
     Electorate.of = staticmethod(of)  # type: ignore[method-assign]
 
 
-@mutant("after a restart a scorer has forgotten what it promised")
+@mutant("after a restart a scorer has forgotten what it promised", "disks")
 def promise_forgotten_after_restart() -> None:
     restore = Record.restore
 
@@ -99,7 +101,7 @@ def decode_or_none(envelope: Envelope) -> Event | None:
         return None
 
 
-@mutant("a scorer votes in ballots below its promise")
+@mutant("a scorer votes in ballots below its promise", "secrets")
 def votes_below_the_promise() -> None:
     vote, promised = scorer._vote, BallotBook.promised
 
@@ -113,17 +115,17 @@ def votes_below_the_promise() -> None:
     put(vote, careless)
 
 
-@mutant("a promise keeps silent about approvals already given")
+@mutant("a promise keeps silent about approvals already given", "secrets")
 def promise_hides_approvals() -> None:
     put(BallotBook.given, lambda self, peer, below: ())
 
 
-@mutant("a chair always chooses freely")
+@mutant("a chair always chooses freely", "secrets")
 def recovery_ignores_what_may_have_been_accepted() -> None:
     put(ballot.recover, lambda promises, electorate: Free())
 
 
-@mutant("only what the promisers alone had accepted binds a chair, the silent are taken for against")
+@mutant("only what the promisers alone had accepted binds a chair, the silent are taken for against", "secrets")
 def recovery_takes_the_silent_for_against() -> None:
     def recover(promises: Iterable[Promise], electorate: Electorate) -> Recovery:
         given: dict[Approval, int] = {}
@@ -136,7 +138,7 @@ def recovery_takes_the_silent_for_against() -> None:
     put(ballot.recover, recover)
 
 
-@mutant("of the ballots that may have accepted something the lowest binds")
+@mutant("of the ballots that may have accepted something the lowest binds", "secrets")
 def recovery_takes_the_lowest_ballot() -> None:
     recover = ballot.recover
 
@@ -165,7 +167,7 @@ def _without(promise: Promise, above: int) -> Promise:
     )
 
 
-@mutant("voters do not check what a nomination rests on")
+@mutant("voters do not check what a nomination rests on", "strangers")
 def nomination_unchecked() -> None:
     def may_vote(self: BallotBook, nomination: Nomination, electorate: Electorate) -> Recovery | None:
         return Free() if nomination.author == electorate.chair(self.task, nomination.ballot) else None
@@ -173,7 +175,7 @@ def nomination_unchecked() -> None:
     put(BallotBook.may_vote, may_vote)
 
 
-@mutant("void votes count: who said two things in a ballot is counted for both")
+@mutant("void votes count: who said two things in a ballot is counted for both", "strangers")
 def void_votes_counted() -> None:
     def approvals(self: BallotBook, number: int, proposal: EventId, electorate: Electorate) -> set[PeerId]:
         said = self.votes.get(number, {})
@@ -182,7 +184,7 @@ def void_votes_counted() -> None:
     put(BallotBook.approvals, approvals)
 
 
-@mutant("approvals of different ballots add up")
+@mutant("approvals of different ballots add up", "secrets")
 def approvals_add_up_over_ballots() -> None:
     def approvals(self: BallotBook, number: int, proposal: EventId, electorate: Electorate) -> set[PeerId]:
         return {
@@ -206,7 +208,7 @@ def approvals_add_up_over_ballots() -> None:
     put(accepted, lenient)
 
 
-@mutant("who scores decides: the electorate is whoever is about, not whom the goal names")
+@mutant("who scores decides: the electorate is whoever is about, not whom the goal names", "calm")
 def electorate_from_presence() -> None:
     def present(self: GoalPlan) -> Electorate:
         scorers = {peer for book in self.books.values() for marks in book.scores.values() for peer in marks}
@@ -215,7 +217,7 @@ def electorate_from_presence() -> None:
     GoalPlan.electorate = property(present)  # type: ignore[assignment]
 
 
-@mutant("a scorer waits for its own timer although others have left the ballot")
+@mutant("a scorer waits for its own timer although others have left the ballot", "secrets")
 def joins_no_ballot_of_others() -> None:
     promise = scorer._promise
 
@@ -233,7 +235,7 @@ def joins_no_ballot_of_others() -> None:
     put(promise, alone)
 
 
-@mutant("a split is born with its lowest accepted ballot, though a higher one was complete before")
+@mutant("a split is born with its lowest accepted ballot, though a higher one was complete before", "secrets")
 def birth_moves_forward() -> None:
     def accepted(self: BallotBook, electorate: Electorate, known: Container[EventId]) -> Acceptance | None:
         for number in sorted(self.votes):
@@ -251,17 +253,17 @@ def birth_moves_forward() -> None:
 # --- claims and results --------------------------------------------------------------------------------------------
 
 
-@mutant("the last claim wins")
+@mutant("the last claim wins", "ballots")
 def last_claim_wins() -> None:
     put(claims.claim_order, lambda identifier, claim: (-claim.attempt, -claim.hlc, claim.author, identifier))
 
 
-@mutant("a claim need not be later than the acceptance that made the task")
+@mutant("a claim need not be later than the acceptance that made the task", "strangers")
 def claim_before_acceptance() -> None:
     put(claims.valid, lambda known, born: dict(known))
 
 
-@mutant("the result that was heard last counts")
+@mutant("the result that was heard last counts", "ballots")
 def last_heard_result_counts() -> None:
     backed = claims.backed
 
@@ -271,7 +273,7 @@ def last_heard_result_counts() -> None:
     put(claims.counting, counting)
 
 
-@mutant("a late result of a lower attempt overrides that of a higher one")
+@mutant("a late result of a lower attempt overrides that of a higher one", "ballots")
 def late_lower_attempt_overrides() -> None:
     backed = claims.backed
 
@@ -285,7 +287,7 @@ def late_lower_attempt_overrides() -> None:
     put(claims.counting, counting)
 
 
-@mutant("a failure of a higher attempt takes a finished task back")
+@mutant("a failure of a higher attempt takes a finished task back", "strangers")
 def failure_undoes_a_result() -> None:
     backed, claim_order = claims.backed, claims.claim_order
 
@@ -299,7 +301,7 @@ def failure_undoes_a_result() -> None:
     put(claims.counting, counting)
 
 
-@mutant("anybody's result for a claim counts")
+@mutant("anybody's result for a claim counts", "strangers")
 def impostors_result_counts() -> None:
     def backed(results: Mapping[EventId, Result], known: Mapping[EventId, Claim], born: Hlc) -> list[EventId]:
         return [identifier for identifier, result in results.items() if result.claim in claims.valid(known, born)]
@@ -307,12 +309,12 @@ def impostors_result_counts() -> None:
     put(claims.backed, backed)
 
 
-@mutant("failed attempts never end in a failed leaf")
+@mutant("failed attempts never end in a failed leaf", "disks")
 def failures_without_end() -> None:
     put(task.attempts_failed, lambda about, book: 0)
 
 
-@mutant("leases run on the wall clock")
+@mutant("leases run on the wall clock", "clocks")
 def lease_on_the_wall_clock() -> None:
     def by_the_wall(turn: Turn) -> Turn:
         return replace(turn, now=Now(turn.now.wall_ms, turn.now.wall_ms))
@@ -330,7 +332,7 @@ def lease_on_the_wall_clock() -> None:
     put(hear, lambda self, turn, peer, live: hear(self, by_the_wall(turn), peer, live))
 
 
-@mutant("who loses a race lets its model work on")
+@mutant("who loses a race lets its model work on", "storm")
 def loser_works_on() -> None:
     put(Jobs.keep, lambda self, turn, wanted: None)
 
@@ -338,7 +340,7 @@ def loser_works_on() -> None:
 # --- fold ----------------------------------------------------------------------------------------------------------
 
 
-@mutant("events of a task that is not in the tree yet are dropped")
+@mutant("events of a task that is not in the tree yet are dropped", "calm")
 def early_children_dropped() -> None:
     apply = GoalPlan.apply
 
@@ -351,7 +353,7 @@ def early_children_dropped() -> None:
     put(apply, hasty)
 
 
-@mutant("events of authors who are not members yet are dropped")
+@mutant("events of authors who are not members yet are dropped", "calm")
 def early_authors_dropped() -> None:
     apply = Plan.apply
 
@@ -363,13 +365,13 @@ def early_authors_dropped() -> None:
     put(apply, hasty)
 
 
-@mutant("a child's id is assigned in order of appearance instead of derived")
+@mutant("a child's id is assigned in order of appearance instead of derived", "calm")
 def child_ids_assigned() -> None:
     order = itertools.count()
     put(ids.child_task, lambda proposal, index: TaskId(f"{next(order):064x}"))
 
 
-@mutant("a scorer's last mark counts, by arrival")
+@mutant("a scorer's last mark counts, by arrival", "strangers")
 def last_heard_mark_counts() -> None:
     add = TaskBook.add
 
@@ -382,12 +384,12 @@ def last_heard_mark_counts() -> None:
     put(add, overwrite)
 
 
-@mutant("the depth limit is a recommendation")
+@mutant("the depth limit is a recommendation", "choosy")
 def depth_limit_ignored() -> None:
     put(GoalPlan._is_leaf, lambda self, about, proposal, subgoal: subgoal.leaf)
 
 
-@mutant("a cancel ends a goal that was done before")
+@mutant("a cancel ends a goal that was done before", "strangers")
 def cancel_after_the_end() -> None:
     put(GoalPlan._root_done, lambda self: [])
 
@@ -395,18 +397,18 @@ def cancel_after_the_end() -> None:
 # --- gossip --------------------------------------------------------------------------------------------------------
 
 
-@mutant("after a full frame, sync goes on behind the stamp, skipping events that share it")
+@mutant("after a full frame, sync goes on behind the stamp, skipping events that share it", "strangers")
 def sync_skips_equal_stamps() -> None:
     after = reconcile._after
     put(after, lambda envelopes, lower: Bound(after(envelopes, lower).hlc + 1))
 
 
-@mutant("sets of equal size are taken for equal")
+@mutant("sets of equal size are taken for equal", "storm")
 def equal_counts_are_equal_sets() -> None:
     put(eventset.fingerprint, lambda total, count: count.to_bytes(16, "big"))
 
 
-@mutant("an observer gives events to others when it reads")
+@mutant("an observer gives events to others when it reads", "strangers")
 def observer_gives() -> None:
     init = reconcile.Initiator.__init__
 
@@ -416,17 +418,17 @@ def observer_gives() -> None:
     reconcile.Initiator.__init__ = generous  # type: ignore[method-assign]
 
 
-@mutant("an observer announces itself")
+@mutant("an observer announces itself", "strangers")
 def observer_publishes() -> None:
     Me.silent = property(lambda self: False)  # type: ignore[assignment,method-assign]
 
 
-@mutant("events from the far future are taken in")
+@mutant("events from the far future are taken in", "strangers")
 def far_future_taken() -> None:
     put(Record.horizon, lambda self, turn: hlc.HLC_MAX - 1)
 
 
-@mutant("events go out before they are on the disk")
+@mutant("events go out before they are on the disk", "ballots")
 def publish_before_append() -> None:
     effects = Turn.effects
 
@@ -436,7 +438,7 @@ def publish_before_append() -> None:
     put(effects, loud_first)
 
 
-@mutant("own words are written, but not synced, before they go out")
+@mutant("own words are written, but not synced, before they go out", "storm")
 def publish_before_sync() -> None:
     effects = Turn.effects
 
@@ -449,7 +451,7 @@ def publish_before_sync() -> None:
 # --- decomposers ---------------------------------------------------------------------------------------------------
 
 
-@mutant("a strict goal takes the best split there is, like any other")
+@mutant("a strict goal takes the best split there is, like any other", "choosy")
 def strict_forgotten() -> None:
     nominable = scene.nominable
 
@@ -462,6 +464,6 @@ def strict_forgotten() -> None:
     put(nominable, lenient)
 
 
-@mutant("nobody polishes")
+@mutant("nobody polishes", "choosy")
 def nothing_polished() -> None:
     put(decomposer.weakest_link, lambda goal, about, the_scene: None)

@@ -213,6 +213,16 @@ def test_events_of_the_largest_size_and_of_unknown_kinds_pass() -> None:
         assert ids(talk.ours) == ids(talk.theirs) == {o.id for o in (*large, member(PEERS[0]))}
 
 
+def test_a_stamp_that_many_events_share_is_brought_whole_by_one_session_however_many_frames_it_takes() -> None:
+    chorus = [event(n, hlc.at(WALL_MS), GROUPS[0], bytes_more=800) for n in range(600)]
+    BY_ENVELOPE.update({opened.envelope: opened for opened in chorus})
+    assert sum(opened.envelope.size for opened in chorus) > limits.FRAME_BYTES_MAX
+    talk = Talk(holding([]), holding(chorus))
+    assert talk.run()
+    assert talk.frames > 3
+    assert ids(talk.ours) == ids(talk.theirs)
+
+
 def test_a_give_holds_many_small_events() -> None:
     lacked = [opened for opened in POOL if opened.event.hlc <= HORIZON]
     talk = Talk(holding([]), holding(lacked))

@@ -107,6 +107,9 @@ class DeafNet:
     def addresses(self) -> tuple[str, ...]:
         return ()
 
+    def notices(self) -> tuple[str, ...]:
+        return ()
+
     def counters(self) -> dict[str, int]:
         return {}
 

@@ -3,8 +3,21 @@
 import random
 from typing import TYPE_CHECKING
 
-from swarmd.events.envelope import Opened, Swarm
-from swarmd.events.kinds import Amend, Claim, Goal, Known, Member, Nomination, Promise, Proposal, Result, Unknown, Vote
+from swarmd.events.envelope import Opened
+from swarmd.events.kinds import (
+    Amend,
+    Cancel,
+    Claim,
+    Goal,
+    Known,
+    Member,
+    Nomination,
+    Promise,
+    Proposal,
+    Result,
+    Unknown,
+    Vote,
+)
 from swarmd.gossip.frames import Done, Give, encode
 from swarmd.plan.plan import GoalPlan, fold
 from swarmd.plan.task import holder_of, result_of
@@ -12,10 +25,9 @@ from swarmd.replica.effects import Announce, Append, Ask, Effect, Publish, Reply
 from swarmd.replica.inputs import Input, Started
 from swarmd.roles.work import Compose, Execute
 from swarmd.vocab import limits
-from swarmd.vocab.hlc import Hlc, wall_ms
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId, child_task
-from tests.sim.clocks import TRUE_MS
-from tests.sim.violation import Violation
+from tests.sim import conduct
+from tests.sim.checker import Checker, core_hosts, fail, sane, swarm_of
 
 if TYPE_CHECKING:
     from tests.sim.world import Host, World
@@ -25,47 +37,11 @@ _OWN_EVENTS_MAX = 1_000  # of one author in one run; honest ones say a few hundr
 _BALLOT_CHURN_MAX = 25  # ballots on one task in one run
 
 
-class Checker:
-    """One invariant."""
-
-    def __init__(self, world: "World") -> None:
-        """Look at a new world."""
-
-    def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
-        """An effect was carried out."""
-
-    def on_step(self, world: "World", host: "Host", happened: Input, fresh: "list[Opened]") -> None:
-        """All effects of one input were carried out; *fresh* are the events that it brought."""
-
-    def on_equivocation(self, world: "World", host: "Host", vote: Opened) -> None:
-        """A scorer has told different votes to different peers."""
-
-    def settled(self, world: "World") -> bool:
-        """Whether, after the healing, nothing more is to come."""
-        return True
-
-    def finish(self, world: "World") -> None:
-        """Judge the end."""
-
-
-def fail(world: "World", invariant: str, text: str) -> None:
-    """Raise what was broken, where and when."""
-    raise Violation(f"{invariant}: {text} (seed {world.seed}, scenario {world.scenario}, {world.t_ms} ms)")
-
-
-def core_hosts(world: "World") -> "list[Host]":
-    """The machines that heal."""
-    return [world.hosts[index] for index in sorted(world.core)]
-
-
-def sane(stamp: int, world: "World") -> bool:
-    """Whether a stamp is one that a peer with a right clock takes in."""
-    return wall_ms(Hlc(stamp)) <= TRUE_MS + world.t_ms + limits.DRIFT_MS_MAX
-
-
 class Convergence(Checker):
     """Equal events, equal digests, and equal to a fold from scratch in any order; whole and quiet networks become
     level."""
+
+    restless = True
 
     def __init__(self, world: "World") -> None:
         self._digests: dict[bytes, str] = {}
@@ -211,6 +187,8 @@ class Word(Checker):
     """A scorer keeps its word over restarts: one vote in a ballot, none below a promise, promises that name every
     approval."""
 
+    watches = (Append, Publish)
+
     def __init__(self, world: "World") -> None:
         self._votes: dict[tuple[PeerId, str, int], tuple[EventId, bool]] = {}
         self._promised: dict[tuple[PeerId, str], int] = {}
@@ -222,13 +200,13 @@ class Word(Checker):
             return
         if isinstance(effect, Append) and effect.sync:
             for envelope in effect.envelopes:
-                event = world.open(envelope, _swarm(host)).event
+                event = world.open(envelope, swarm_of(host)).event
                 if isinstance(event, Vote) and event.approve:
                     self._written.setdefault((event.author, event.task), set()).add((event.ballot, event.proposal))
         if not isinstance(effect, Publish):
             return
         for envelope in effect.envelopes:
-            event = world.open(envelope, _swarm(host)).event
+            event = world.open(envelope, swarm_of(host)).event
             if isinstance(event, Vote):
                 self._vote(world, event)
             elif isinstance(event, Promise):
@@ -237,7 +215,7 @@ class Word(Checker):
                 named = {(a.ballot, a.proposal) for a in event.approvals}
                 given = {a for a in self._approvals.get(about, ()) if a[0] < event.ballot}
                 written = self._written.get(about, set())
-                if not given <= named <= written:
+                if not given <= named <= written and about not in world.afterthoughts:
                     fail(world, "durability", f"host {host.index} promises but conceals or invents approvals")
                 if event.ballot > _BALLOT_CHURN_MAX:
                     fail(world, "progress", f"{event.ballot} ballots on {event.task[:8]} and no end")
@@ -255,6 +233,9 @@ class Word(Checker):
 class OneWorker(Checker):
     """Without faults no task is worked on twice; with faults every further time rests on a claim of its own or on a
     restart."""
+
+    watches = (Ask,)
+    restless = True
 
     def __init__(self, world: "World") -> None:
         self.begun: dict[str, list[tuple[int, int, str]]] = {}  # task: host, run, claim
@@ -323,6 +304,7 @@ class Oracle(Checker):
             if opened.event.author in plan.members and not isinstance(event, Unknown):
                 told.setdefault(getattr(event, "task", ""), []).append((opened.id, event))
         for goal in plan.goals.values():
+            self._compare_goal(world, host, goal, told)
             for task in goal.walk():
                 about = told.get(task.id, [])
                 assert goal.goal is not None
@@ -337,7 +319,10 @@ class Oracle(Checker):
                 if next(iter(ranked), None) != result_of(task, goal.book(task.id)):
                     fail(world, "one worker", f"host {host.index} counts the wrong result of {task.id[:8]}")
                 bounds = goal.goal.limits
-                if task.depth > bounds.depth or len(task.children) > bounds.children:
+                if task.born != born:
+                    fail(world, "one worker", f"host {host.index} dates {task.id[:8]} wrongly")
+                at_limit = task.depth >= bounds.depth and not task.leaf
+                if at_limit or task.depth > bounds.depth or len(task.children) > bounds.children:
                     fail(world, "validity", f"host {host.index}: {task.id[:8]} is over the limits of its goal")
                 tries = max((r.attempt for r in results.values() if r.status == "failed"), default=0)
                 if (task.state == "done") != bool(done):
@@ -346,6 +331,23 @@ class Oracle(Checker):
                     )
                 if not done and tries >= goal.goal.policy.attempts and task.state != "failed":
                     fail(world, "progress", f"host {host.index}: {task.id[:8]} is not failed after {tries} attempts")
+
+    def _compare_goal(
+        self, world: "World", host: "Host", goal: GoalPlan, told: dict[str, list[tuple[EventId, Known]]]
+    ) -> None:
+        """How many tasks it has grown to, and whether a cancellation came before its end."""
+        if goal.goal is None:
+            return
+        grown = sum(1 for _ in goal.walk())
+        if grown > goal.goal.limits.tasks:
+            fail(world, "validity", f"host {host.index}: {goal.id[:8]} has grown to {grown} tasks")
+        root = told.get(goal.id, [])
+        claims = {i: e for i, e in root if isinstance(e, Claim) and e.hlc > goal.goal.hlc}
+        done = [e.hlc for _, e in root if isinstance(e, Result) and e.status == "done" and _is_backed(e, claims)]
+        cancelled = [e.hlc for _, e in told.get("", []) if isinstance(e, Cancel) and e.goal == goal.id]
+        cancels = bool(cancelled) and not any(stamp < min(cancelled) for stamp in done)
+        if cancels != (goal.status == "cancelled"):
+            fail(world, "agreement", f"host {host.index}: {goal.id[:8]} is {goal.status}, cancelled={cancels}")
 
 
 def _born(goal: GoalPlan, about: list[tuple[EventId, Known]], task: TaskId) -> int:
@@ -379,13 +381,15 @@ def _is_backed(result: Result, claims: dict[EventId, Claim]) -> bool:
 class Durability(Checker):
     """What was acknowledged or published survives the crash of its author, except with its disk."""
 
+    watches = (Publish, Reply)
+
     def __init__(self, world: "World") -> None:
         self._kept: dict[PeerId, set[EventId]] = {}
 
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if isinstance(effect, Publish):
             kept = self._kept.setdefault(host.peer, set())
-            kept.update(world.open(envelope, _swarm(host)).id for envelope in effect.envelopes)
+            kept.update(world.open(envelope, swarm_of(host)).id for envelope in effect.envelopes)
         elif isinstance(effect, Reply) and isinstance(effect.value, str) and effect.token in world.commands:
             self._kept.setdefault(host.peer, set()).add(EventId(effect.value))
 
@@ -422,6 +426,8 @@ class Durability(Checker):
 class Silence(Checker):
     """An observer publishes nothing, signs nothing and gives nothing."""
 
+    watches = (Publish, Announce, Stream, Ask, Append, SyncSend)
+
     def on_effect(self, world: "World", host: "Host", effect: Effect) -> None:
         if host.roles:
             return
@@ -432,6 +438,9 @@ class Silence(Checker):
 
 class Containment(Checker):
     """Everything is bounded: effects of a step, sessions, memory beside the events, frames, and what one peer says."""
+
+    watches = (Publish, SyncSend)
+    restless = True
 
     def __init__(self, world: "World") -> None:
         self._said: dict[PeerId, int] = {}
@@ -539,6 +548,8 @@ def _equivocated(plan: GoalPlan) -> bool:
 
 def _touched(fresh: list[Opened], kinds: tuple[type, ...]) -> list[str]:
     """The goals of which a step took in events of these kinds, in order."""
+    if not fresh:
+        return []
     found = {
         str(opened.id if isinstance(opened.event, Goal) else getattr(opened.event, "goal", "")): None
         for opened in fresh
@@ -548,12 +559,7 @@ def _touched(fresh: list[Opened], kinds: tuple[type, ...]) -> list[str]:
     return list(found)
 
 
-def _swarm(host: "Host") -> Swarm:
-    assert host.machine is not None
-    return host.machine._record._swarm
-
-
 def checkers(world: "World") -> list[Checker]:
     """All invariants, watching *world*."""
-    kinds = (Convergence, Agreement, Validity, Word, OneWorker, Oracle, Durability, Silence, Containment, Progress)
-    return [kind(world) for kind in kinds]
+    kinds: list[type[Checker]] = [Convergence, Agreement, Validity, Word, OneWorker, Oracle, Durability, Silence]
+    return [kind(world) for kind in (*kinds, Containment, Progress, *conduct.KINDS)]

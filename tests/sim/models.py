@@ -10,7 +10,7 @@ from swarmd.events.kinds import Subgoal, Usage
 from swarmd.replica.inputs import Answered, Failed
 from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
 
-Mood = Literal["able", "even", "slow", "garbled", "contrary", "fickle", "failing", "silent"]
+Mood = Literal["able", "even", "slow", "garbled", "contrary", "fickle", "failing", "silent", "brisk"]
 MOODS: tuple[Mood, ...] = ("able", "even", "slow", "garbled", "contrary", "fickle", "failing", "silent")
 
 GIVES_UP_MS = 120_000  # an adapter ends a silent model's request after its own deadline
@@ -37,6 +37,8 @@ def reply(job: int, request: Request, mood: Mood, rng: random.Random) -> Reply:
         took = rng.randint(3_000, 25_000)
     if mood == "fickle":
         took = rng.randint(500, 9_000)
+    if mood == "brisk":
+        took = rng.randint(20, 200)
     if mood == "silent":
         return Reply(GIVES_UP_MS, Failed(job, "the model said nothing until its deadline"))
     if mood == "failing" and rng.random() < 0.7:
@@ -55,11 +57,12 @@ def _answer(request: Request, mood: Mood, rng: random.Random) -> Answer:
                 return Split(subgoals=(), model=mood)
             count = rng.randint(2, max(2, min(4, request.children_max)))
             words = rng.sample(_WORDS, count * 2)
+            heeds = mood not in ("contrary", "brisk")  # others say what is no leaf though they were told to
             return Split(
                 subgoals=tuple(
                     Subgoal(
                         title=f"{words[2 * i]} {words[2 * i + 1]}".capitalize(),
-                        leaf=request.leaves_only or rng.random() < 0.5,
+                        leaf=(request.leaves_only and heeds) or rng.random() < 0.5,
                         after=(i - 1,) if i and rng.random() < 0.2 else (),
                     )
                     for i in range(count)

@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
 from swarmd.events.envelope import Envelope, Identity, Opened, Swarm, seal
-from swarmd.events.kinds import Claim, Member, Nomination, Proposal, Result, Score, Subgoal, Vote
+from swarmd.events.kinds import Cancel, Claim, Member, Nomination, Proposal, Result, Score, Subgoal, Vote
 from swarmd.gossip.frames import Bound, Done, Live, Presence, Pull
 from swarmd.replica.inputs import Heard, Input, LiveHeard, PresenceHeard, SyncHeard, SyncOpened
 from swarmd.vocab.ids import EventId, GoalId, TaskId, child_task
@@ -32,15 +33,62 @@ def early_claims(split: Opened, author: Identity, swarm: Swarm) -> Iterator[Enve
         yield seal(claim, author, swarm)
 
 
-def borrowed_result(claim: Opened, author: Identity, swarm: Swarm) -> Envelope:
-    """A result for somebody else's claim."""
+def borrowed_result(
+    claim: Opened, author: Identity, swarm: Swarm, status: Literal["done", "failed"], attempt: int = 0
+) -> Envelope:
+    """A result for somebody else's claim. *attempt*: another one than the claim's."""
     event = claim.event
     assert isinstance(event, Claim)
     result = Result(
-        author=author.peer, hlc=event.hlc + 1, goal=event.goal, task=event.task, attempt=event.attempt, claim=claim.id,
-        status="done", text="Nothing was done",
+        author=author.peer, hlc=event.hlc + 1, goal=event.goal, task=event.task, attempt=attempt or event.attempt,
+        claim=claim.id, status=status, text="Nothing was done",
     )  # fmt: skip
     return seal(result, author, swarm)
+
+
+def undone(result: Opened, author: Identity, swarm: Swarm) -> Iterator[Envelope]:
+    """Whoever hears that something is done claims it once more, and fails."""
+    event = result.event
+    assert isinstance(event, Result)
+    claim = seal(
+        Claim(
+            author=author.peer, hlc=event.hlc + 1, goal=event.goal, task=event.task, attempt=event.attempt + 1,
+            lease_ms=1_000,
+        ),
+        author,
+        swarm,
+    )  # fmt: skip
+    yield claim
+    failed = Result(
+        author=author.peer, hlc=event.hlc + 2, goal=event.goal, task=event.task, attempt=event.attempt + 1,
+        claim=claim.id, status="failed", text="It is not done at all",
+    )  # fmt: skip
+    yield seal(failed, author, swarm)
+
+
+def sour_cancel(result: Opened, author: Identity, swarm: Swarm) -> Envelope:
+    """A cancellation after the end."""
+    event = result.event
+    assert isinstance(event, Result)
+    return seal(Cancel(author=author.peer, hlc=event.hlc + 1, goal=event.goal, reason="too late"), author, swarm)
+
+
+def late_approval(claim: Claim, vote: tuple[TaskId, int, EventId], author: Identity, swarm: Swarm) -> Envelope:
+    """A vote (task, ballot, proposal) by a scorer that says its yes when all is over, whatever it has promised."""
+    task, ballot, proposal = vote
+    said = Vote(
+        author=author.peer, hlc=claim.hlc + 1, goal=claim.goal, task=task, ballot=ballot, proposal=proposal,
+        approve=True,
+    )  # fmt: skip
+    return seal(said, author, swarm)
+
+
+def chorus(author: Identity, swarm: Swarm, stamp: int, voices: int) -> Iterator[Envelope]:
+    """Many events of one stamp, about a goal of which nobody has heard."""
+    for number in range(voices):
+        goal = GoalId(EventId("f" * 64))
+        said = Claim(author=author.peer, hlc=stamp, goal=goal, task=TaskId(goal), attempt=number + 1, lease_ms=1_000)
+        yield seal(said, author, swarm)
 
 
 def bogus_nomination(split: Opened, ballot: int, author: Identity, swarm: Swarm) -> Envelope:

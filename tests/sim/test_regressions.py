@@ -26,6 +26,7 @@ from swarmd.replica.inputs import Commanded, Failed, Heard, PresenceHeard, SetGo
 from swarmd.roles.work import Execute, Propose
 from swarmd.vocab.hlc import Hlc, at, wall_ms
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
+from swarmd.vocab.limits import ATTEMPT_MAX, BALLOT_MAX
 from tests.sim import strangers
 from tests.sim.clocks import HOUR_MS, TRUE_MS, YEAR_MS
 from tests.sim.stage import Stage, presence
@@ -279,7 +280,72 @@ def test_a_result_for_somebody_elses_claim_does_not_keep_a_task_from_being_worke
     stage.wait(9_000)
     stage.feed(Commanded(1, SetGoal(text="Plan a picnic", limits=Limits(depth=0))))
     (claim,) = [o for o in stage.machine.events if isinstance(o.event, Claim)]
-    meddling = strangers.borrowed_result(claim, CARL, SWARM)
+    meddling = strangers.borrowed_result(claim, CARL, SWARM, "done")
     stage.feed(Heard((membership(CARL).envelope, meddling), CARL.peer))
     stage.wait(400)
     assert [type(e.request) for e in stage.feed(Ticked()) if isinstance(e, Ask)] == [Execute]
+
+
+def test_a_strangers_word_on_a_claim_neither_makes_its_lease_last_for_ever_nor_the_task_rest() -> None:
+    """Storms: whoever heard any result for a claim forgot when its lease began, and a failure of attempt 1,000 that
+    nobody had claimed kept all executors off the task for half an hour."""
+    stage = Stage()
+    wanted = opened(
+        Goal(
+            author=BOB.peer, hlc=STAMP + 1, text="Plan a picnic", electorate=(BOB.peer,), quorum=1,
+            limits=Limits(depth=0), policy=Policy(),
+        ),
+        BOB,
+    )  # fmt: skip
+    goal = GoalId(wanted.id)
+    claim = opened(Claim(author=BOB.peer, hlc=STAMP + 2, goal=goal, task=TaskId(goal), attempt=1, lease_ms=3_000), BOB)
+    meddling = strangers.borrowed_result(claim, CARL, SWARM, "failed", 1_000)
+    stage.wait(9_000)
+    told = (membership(BOB), membership(CARL), wanted, claim)
+    stage.feed(Heard((*(event.envelope for event in told), meddling), CARL.peer))
+    stage.wait(2_900)
+    stage.feed(Ticked())
+    assert said(stage, Claim) == []
+    stage.wait(100)
+    stage.feed(Ticked())
+    assert [event.attempt for event in said(stage, Claim) if isinstance(event, Claim)] == [2]
+
+
+def test_a_claim_of_the_highest_attempt_does_not_make_others_say_what_nobody_takes_in() -> None:
+    """Found beside a storm: when the lease of attempt 1,000 ran out, executors claimed attempt 1,001, which is
+    malformed, and their event sets could never be level again."""
+    stage = Stage()
+    wanted = opened(
+        Goal(
+            author=BOB.peer, hlc=STAMP + 1, text="Plan a picnic", electorate=(BOB.peer,), quorum=1,
+            limits=Limits(depth=0), policy=Policy(),
+        ),
+        BOB,
+    )  # fmt: skip
+    goal = GoalId(wanted.id)
+    claim = opened(
+        Claim(author=BOB.peer, hlc=STAMP + 2, goal=goal, task=TaskId(goal), attempt=ATTEMPT_MAX, lease_ms=3_000), BOB
+    )
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in (membership(BOB), wanted, claim)), BOB.peer))
+    stage.wait(3_000)
+    stage.feed(Ticked())
+    assert said(stage, Claim) == []
+
+
+def test_who_has_followed_others_into_the_last_ballot_promises_none_beyond_it() -> None:
+    """Found beside a storm, like the claim over the limit: a promise beyond the last ballot is malformed."""
+    stage = Stage()
+    events, goal, split = bobs_goal((ANNA.peer, BOB.peer, CARL.peer))
+    task = TaskId(goal)
+    vote = Vote(author=BOB.peer, hlc=STAMP + 5, goal=goal, task=task, ballot=0, proposal=split, approve=True)
+    events += [membership(CARL), opened(vote, BOB)]
+    for who in (BOB, CARL):
+        last = Promise(author=who.peer, hlc=STAMP + 9, goal=goal, task=task, ballot=BALLOT_MAX, approvals=())
+        events.append(opened(last, who))
+    stage.wait(9_000)
+    stage.feed(Heard(tuple(event.envelope for event in events), BOB.peer))
+    for _ in range(40):
+        stage.wait(5_000)
+        stage.feed(Ticked())
+    assert [event.ballot for event in said(stage, Promise) if isinstance(event, Promise)] == [BALLOT_MAX]

@@ -13,12 +13,13 @@ from tests.sim.models import MOODS, Mood
 class Weather:
     """Spans in milliseconds, chances 0..1, rest are numbers of times in the chaos phase.
 
-    *spite*: chance that somebody is cut off in mid-speech. *splits_only*: no goal is a leaf. *secret_votes*: spite
-    goes for voters alone. *meddler*: a member
-    answers with invalid events.
     *late_delay*: chance that a message takes up to *late_ms*. *rest_broken*: whether the peers outside the healed
-    quorum stay as
-    they are. *wild_clocks*: share of peers with bad clocks. *even*: scorers give nearly equal marks.
+    quorum stay as they are. *wild_clocks*: share of peers with bad clocks. *splits_only*: no goal is a leaf. *brisk*:
+    models answer in much less than a window, so that there is time to polish. *frame_bytes*: of events in one sync
+    frame; 0: as shipped. *spite*: chance that somebody is cut off in mid-speech. *secret_votes*: spite goes for voters
+    alone. *meddler*: a member answers with invalid events. *amnesiac*: a scorer approves what was accepted once more,
+    in a ballot that it had left. *prophet*: a member speaks from another year. *chorus*: a member says much under one
+    stamp.
     """
 
     roles: list[tuple[str, ...]]
@@ -54,6 +55,13 @@ class Weather:
     rest_broken: bool = True
     depth: tuple[int, int] = (1, 2)
     slots: tuple[int, int] = (1, 2)
+    thresholds: tuple[float, ...] = (0.5, 0.6, 0.7)
+    polish: tuple[int, int] = (0, 1)
+    prophet: bool = False
+    chorus: bool = False
+    amnesiac: bool = False
+    frame_bytes: int = 0
+    brisk: bool = False
     faultless: bool = field(default=False)
 
 
@@ -143,7 +151,9 @@ def secrets(rng: random.Random) -> Weather:
         crashes=rng.randint(0, 1),
         spite=rng.choice((0.3, 0.5)),
         secret_votes=True,
+        thresholds=(0.3, 0.4),
         splits_only=True,
+        amnesiac=rng.random() < 0.5,
         goals=6,
         goals_at_once=True,
         depth=(1, 1),
@@ -187,7 +197,29 @@ def strangers(rng: random.Random) -> Weather:
     weather.flooder = rng.random() < 0.6
     weather.meddler = rng.random() < 0.6
     weather.newer_peer = rng.random() < 0.7
+    weather.prophet = rng.random() < 0.5
+    weather.chorus = rng.random() < 0.5
+    weather.frame_bytes = rng.choice((0, 2_000, 8_000))
+    weather.spite = rng.choice((0.0, 0.0, 0.3))
     return weather
+
+
+def choosy(rng: random.Random) -> Weather:
+    """Goals that are hard to please, models that answer at once, and no fault: what falls short is polished, and if
+    the goal is strict it is never taken."""
+    peers = rng.randint(2, 5)
+    return Weather(
+        roles=_roles(rng, peers),
+        moods=["brisk"] * 8,
+        chaos_ms=12_000,
+        goals=rng.randint(1, 2),
+        thresholds=(0.7, 0.8, 0.9),
+        polish=(0, 2),
+        strict=0.5,
+        brisk=True,
+        faultless=True,
+        slots=(2, 4),
+    )
 
 
 SCENARIOS: dict[str, Callable[[random.Random], Weather]] = {
@@ -199,11 +231,13 @@ SCENARIOS: dict[str, Callable[[random.Random], Weather]] = {
     "clocks": clocks,
     "disks": disks,
     "strangers": strangers,
+    "choosy": choosy,
 }
 
 # of 20 seeds, how many run which scenario
 MIX: tuple[str, ...] = (
-    ("storm",) * 7
+    ("storm",) * 6
+    + ("choosy",)
     + ("ballots",) * 2
     + ("secrets",) * 2
     + ("claims",) * 2

@@ -26,6 +26,7 @@ from swarmd.events.kinds import (
     Subgoal,
     Vote,
 )
+from swarmd.gossip import reconcile
 from swarmd.plan.ballot import Forced
 from swarmd.replica import record, thought
 from swarmd.replica.effects import (
@@ -74,9 +75,10 @@ from swarmd.roles.work import Backend, Place
 from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
 from swarmd.vocab.hlc import at
-from swarmd.vocab.ids import PeerId
+from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 from tests.sim import clocks, models, strangers
-from tests.sim.checkers import Checker, checkers
+from tests.sim.checker import Checker
+from tests.sim.checkers import checkers
 from tests.sim.clocks import Clocks
 from tests.sim.disk import Disk
 from tests.sim.models import Mood
@@ -90,7 +92,6 @@ SWARM = Swarm.of_key(b"a swarm of make-believe machines")
 _INPUTS_MAX = 40_000  # of one peer in one run; more is a loop
 
 _EFFECTS_MAX = 200  # of one input
-_WATCHED = (Publish, Announce, Stream, Ask, Append, SyncSend, Reply)  # effects that an invariant speaks of
 
 End = tuple[int, int, int]  # host, incarnation, session
 
@@ -122,6 +123,7 @@ class Host:
     linked: set[int] = field(default_factory=set)
     equivocates: bool = False
     usurps: bool = False
+    forgets: bool = False
     rolled_back: bool = False
     gone: bool = False
 
@@ -143,6 +145,7 @@ class World:
     ) -> None:
         """*weather*: instead of what the scenario draws."""
         self.seed = seed
+        self.timing = TIMING
         self.scenario = scenario
         self.rng = random.Random(f"{scenario} {seed}")
         self.weather: Weather = weather or SCENARIOS[scenario](self.rng)
@@ -183,9 +186,14 @@ class World:
         ]
         self.core: set[int] = set(range(len(self.hosts)))  # the peers that heal
         self.known_goals: list[str] = []
+        self.afterthoughts: set[tuple[PeerId, str]] = set()  # whose word on which task is worth nothing any more
         self.checkers = checkers(self)
-        self._effect_checkers = [c for c in self.checkers if type(c).on_effect is not Checker.on_effect]
-        self._step_checkers = [c for c in self.checkers if type(c).on_step is not Checker.on_step]
+        self._watching: dict[type[Effect], list[Checker]] = {}
+        for checker in self.checkers:
+            for kind in checker.watches:
+                self._watching.setdefault(kind, []).append(checker)
+        self._looking = [c for c in self.checkers if type(c).on_step is not Checker.on_step]
+        self._restless = [c for c in self._looking if c.restless]
         self._plan_weather()
 
     # --- running ---------------------------------------------------------------------------------------------------
@@ -213,8 +221,14 @@ class World:
             self._install(honest)
 
     def _once(self) -> dict[ModuleType, dict[str, object]]:
-        """Pure functions that the world computes once for all its machines."""
-        return {record: {"open_envelope": self.open}, thought: {"check_split": self._check}}
+        """Pure functions that the world computes once for all its machines, and limits that it sets."""
+        once: dict[ModuleType, dict[str, object]] = {
+            record: {"open_envelope": self.open},
+            thought: {"check_split": self._check},
+        }
+        if self.weather.frame_bytes:  # a limit, not a rule: so small that a few events fill a frame
+            once[reconcile] = {"_GIVE_BYTES_MAX": self.weather.frame_bytes}
+        return once
 
     def _install(self, functions: dict[ModuleType, dict[str, object]]) -> None:
         for module, ours in functions.items():
@@ -298,10 +312,15 @@ class World:
             found = self._findings[key] = check_split(place, subgoals)
         return found
 
-    def _known(self, envelope: Envelope) -> Opened:
+    def known(self, envelope: Envelope) -> Opened:
         """An envelope that a machine has taken in, perhaps because it sealed it itself."""
         opened = self._opened.get(envelope)
         return opened or self.open(envelope, SWARM)
+
+    def far_end(self, here: End) -> End | None:
+        """The other end of a stream, None if it is gone."""
+        wire = self._wires.get(here)
+        return wire.other(here) if wire is not None else None
 
     # --- one machine -----------------------------------------------------------------------------------------------
 
@@ -326,14 +345,13 @@ class World:
             if self.trace is not None:
                 self.trace(f"    {brief(effect)}")
             self._do(host, effect)
-            if isinstance(effect, _WATCHED):
-                for checker in self._effect_checkers:
-                    checker.on_effect(self, host, effect)
+            for checker in self._watching.get(type(effect), ()):
+                checker.on_effect(self, host, effect)
         assert host.run == run
         if len(effects) > _EFFECTS_MAX:
             raise Violation(f"containment: {len(effects)} effects of one input")
-        fresh = [self._known(e) for effect in effects if isinstance(effect, Append) for e in effect.envelopes]
-        for checker in self._step_checkers:
+        fresh = [self.known(e) for effect in effects if isinstance(effect, Append) for e in effect.envelopes]
+        for checker in self._looking if fresh or isinstance(happened, Started) else self._restless:
             checker.on_step(self, host, happened, fresh)
 
     def hear(self, host: Host, run: int, happened: Input) -> None:
@@ -350,6 +368,8 @@ class World:
             case Publish():
                 if self.weather.meddler and not self.healed:
                     self._meddle(effect)
+                if self.weather.amnesiac and not self.healed:
+                    self._remember_wrongly(host, effect)
                 if (
                     self.weather.spite
                     and not self.healed
@@ -451,27 +471,65 @@ class World:
                     self.at(length_ms, self.mend, one, other)
 
     def _meddle(self, publish: Publish) -> None:
-        """A member that is up to no good answers what it hears with early claims, borrowed results, bogus
-        nominations."""
+        """A member that is up to no good answers what it hears with early claims, borrowed results, late cancellations;
+        and one of the electorate with bogus nominations."""
         author = identity(1_001)
+        usurper = next((h for h in self.hosts if h.usurps), None)
         for envelope in publish.envelopes:
             opened = self.open(envelope, SWARM)
             said: list[Envelope] = []
-            if isinstance(opened.event, Proposal):
-                said += strangers.early_claims(opened, author, SWARM)
-                usurper = next((h for h in self.hosts if h.usurps), None)
-                if usurper is not None:
-                    said.append(strangers.bogus_nomination(opened, self.rng.randint(1, 4), usurper.identity, SWARM))
-            elif isinstance(opened.event, Claim):
-                said.append(strangers.borrowed_result(opened, author, SWARM))
+            match opened.event:
+                case Proposal():
+                    said += strangers.early_claims(opened, author, SWARM)
+                    if usurper is not None:
+                        for ballot in range(1, 5):
+                            said.append(strangers.bogus_nomination(opened, ballot, usurper.identity, SWARM))
+                case Claim():
+                    said.append(strangers.borrowed_result(opened, author, SWARM, "done"))
+                    said.append(strangers.borrowed_result(opened, author, SWARM, "failed", limits.ATTEMPT_MAX))
+                case Result(status="done") as result:
+                    said += strangers.undone(opened, author, SWARM)
+                    if str(result.task) == str(result.goal):
+                        said.append(strangers.sour_cancel(opened, author, SWARM))
+                case _:
+                    pass
             if said and self.rng.random() < 0.5:
-                proof = SWARM.proof(author.peer)
-                member = Member(author=author.peer, hlc=opened.event.hlc, peer=author.peer, name="meddler", proof=proof)
-                said.append(seal(member, author, SWARM))
                 self.met["meddling"] += 1
-                for target in self.hosts:
-                    if target.machine is not None:
-                        self.at(self.network.delay(), self.hear, target, target.run, Heard(tuple(said), author.peer))
+                self._intrude(author, opened.event.hlc, said, self.hosts)
+
+    def _remember_wrongly(self, host: Host, publish: Publish) -> None:
+        """A scorer that has forgotten its promises approves an accepted split in earlier ballots, in which it has not
+        voted, when somebody already claims a part."""
+        amnesiac = next((h for h in self.hosts if h.forgets), None)
+        assert host.machine is not None
+        for envelope in publish.envelopes:
+            claim = self.open(envelope, SWARM).event
+            if not isinstance(claim, Claim) or amnesiac is None or amnesiac.machine is None or amnesiac.rolled_back:
+                continue
+            plan, own = (h.machine.plan.goals.get(GoalId(EventId(claim.goal))) for h in (host, amnesiac) if h.machine)
+            assert plan is not None
+            task = plan.tasks.get(TaskId(claim.task))
+            above = plan.tasks.get(task.parent) if task is not None and task.parent is not None else None
+            if above is None or above.accepted is None or own is None or amnesiac.peer not in plan.electorate.members:
+                continue
+            voted = [plan.book(above.id).ballots.votes, own.book(above.id).ballots.votes]
+            for ballot in range(above.accepted.ballot):
+                if not any(amnesiac.peer in votes.get(ballot, {}) for votes in voted):
+                    self.met["late approvals"] += 1
+                    self.afterthoughts.add((amnesiac.peer, above.id))
+                    vote = (above.id, ballot, above.accepted.proposal)
+                    said = strangers.late_approval(claim, vote, amnesiac.identity, SWARM)
+                    self._intrude(amnesiac.identity, claim.hlc, [said], self.hosts)
+
+    def _intrude(self, author: Identity, stamp: int, said: Sequence[Envelope], targets: Sequence[Host]) -> None:
+        """A stranger that holds the swarm's key says something to some machines."""
+        member = Member(
+            author=author.peer, hlc=stamp, peer=author.peer, name="stranger", proof=SWARM.proof(author.peer)
+        )
+        told = (*said, seal(member, author, SWARM))
+        for target in targets:
+            if target.machine is not None:
+                self.at(self.network.delay(), self.hear, target, target.run, Heard(told, author.peer))
 
     # --- streams ---------------------------------------------------------------------------------------------------
 
@@ -718,9 +776,15 @@ class World:
             rng.choice(scorers).equivocates = True
         if weather.meddler and len(scorers) > 2:
             rng.choice(scorers).usurps = True
+        if weather.amnesiac and len(scorers) > 2:
+            rng.choice(scorers).forgets = True
         if weather.newer_peer:
             for _ in range(3):
                 self.at(rng.randint(1_000, chaos), self._novelty)
+        if weather.prophet:
+            self.at(rng.randint(9_000, chaos), self._prophesy)
+        if weather.chorus:
+            self.at(rng.randint(9_000, chaos), self._sing)
         if weather.flooder:
             self.at(rng.randint(1_000, chaos), self._flood)
 
@@ -745,8 +809,8 @@ class World:
                 tasks=rng.choice((4, 7) if weather.splits_only else (1, 4, 7, 14)),
             ),
             policy=Policy(
-                threshold=rng.choice((0.3, 0.4) if weather.secret_votes else (0.5, 0.6, 0.7)),
-                polish=rng.randint(0, 1),
+                threshold=rng.choice(weather.thresholds),
+                polish=rng.randint(*weather.polish),
                 strict=rng.random() < weather.strict,
                 attempts=rng.randint(1, 3),
                 lease_ms=rng.choice((3_000, 6_000, 20_000)),
@@ -847,6 +911,23 @@ class World:
             envelope = strangers.omen(host.identity, SWARM, stamp, goal)
             for target in self.rng.sample(self.hosts, self.rng.randint(1, len(self.hosts))):
                 self.at(self.network.delay(), self.hear, target, target.run, Heard((envelope,), host.peer))
+
+    def _prophesy(self) -> None:
+        """A member whose clock is days or years ahead speaks to somebody."""
+        up = self._up()
+        if up:
+            author, ahead_ms = identity(1_002), self.rng.randint(2, 900) * 24 * clocks.HOUR_MS
+            stamp = at(clocks.TRUE_MS + self.t_ms + ahead_ms)
+            said = [strangers.omen(author, SWARM, stamp, self.rng.choice(["", *self.known_goals]))]
+            self._intrude(author, stamp, said, self.rng.sample(up, self.rng.randint(1, len(up))))
+
+    def _sing(self) -> None:
+        """A member says much under one stamp, and one machine alone hears it."""
+        up = self._up()
+        if up:
+            author, stamp = identity(1_003), at(clocks.TRUE_MS + self.t_ms)
+            said = list(strangers.chorus(author, SWARM, stamp, self.rng.randint(20, 60)))
+            self._intrude(author, stamp, said, [self.rng.choice(up)])
 
     def _flood(self) -> None:
         """A member that has gone mad talks without end to one peer; the others get it by reconciliation."""

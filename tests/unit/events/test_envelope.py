@@ -104,3 +104,13 @@ def test_a_swarm_s_id_does_not_give_its_key_away() -> None:
     assert b"k".hex() * 4 not in SWARM_OF_TESTS.id
     assert len(SWARM_OF_TESTS.id) == 32
     assert Swarm.of_key(b"k" * 32) == SWARM_OF_TESTS
+
+
+def test_who_joined_under_an_older_key_stays_a_member_when_the_key_is_changed() -> None:
+    old, new = b"o" * 32, b"n" * 32
+    peer = Identity(b"p" * 32).peer
+    proof = Swarm.of_key(old).proof(peer)
+    assert Swarm.of_keys((new, old)).admits(peer, proof)
+    assert Swarm.of_keys((new,), retired=(old,)).admits(peer, proof)
+    assert Swarm.of_keys((new, old)).proof(peer) != proof
+    assert not Swarm.of_key(new).admits(peer, proof)

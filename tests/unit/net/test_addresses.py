@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 from multiaddr import Multiaddr
 
-from swarmd.net.addresses import expanded, reachable
+from swarmd.net.addresses import expanded, multiaddress, reachable, socket_text
 
 
 class Ip(NamedTuple):
@@ -36,7 +36,7 @@ ELSEWHERE = [
 
 
 def test_only_addresses_of_the_lan_are_reachable() -> None:
-    assert reachable([*ELSEWHERE, LAN]) == ("192.168.1.20", "fd00::20")
+    assert reachable([*ELSEWHERE, LAN]) == ("192.168.1.20", "fd00::20", "fe80::20%enp3s0")
 
 
 @pytest.mark.parametrize("name", ["br0", "eth0", "wlan0", "wlp2s0", "end0", "bond0"])
@@ -57,6 +57,15 @@ def test_listening_everywhere_is_told_as_the_addresses_of_the_lan_and_never_as_z
     assert list(map(str, told)) == ["/ip4/192.168.1.20/tcp/7400", "/ip6/fd00::20/tcp/7400"]
 
 
+def test_an_address_of_one_link_only_is_told_to_nobody() -> None:
+    assert expanded([Multiaddr("/ip6/::/tcp/7400")], ["fe80::20%eth0"]) == []
+
+
+def test_people_read_addresses_the_way_they_write_them() -> None:
+    said = [socket_text(multiaddress(ip, 7400)) for ip in ("192.168.1.20", "fd00::20")]
+    assert said == ["192.168.1.20:7400", "[fd00::20]:7400"]
+
+
 def test_a_given_listening_address_is_told_as_it_is() -> None:
     given = Multiaddr("/ip4/127.0.0.1/tcp/7400")
     assert expanded([given, given], ["192.168.1.20"]) == [given]
@@ -65,7 +74,7 @@ def test_a_given_listening_address_is_told_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
-        (["enp3s0"], ("192.168.1.20", "fd00::20")),
+        (["enp3s0"], ("192.168.1.20", "fd00::20", "fe80::20%enp3s0")),
         (["wg0", "docker0"], ("10.10.0.2", "172.17.0.1")),
         (["lo"], ("127.0.0.1", "::1")),
         (["127.0.0.1"], ("127.0.0.1",)),

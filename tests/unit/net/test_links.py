@@ -8,11 +8,13 @@ from typing import Any, cast
 import pytest
 import trio
 import trio.testing
+from libp2p.network.exceptions import SwarmException
 from libp2p.peer.id import ID
+from libp2p.transport.exceptions import OpenConnectionError
 
 from swarmd.events.envelope import Identity
 from swarmd.net.host import Host
-from swarmd.net.links import BACKOFF_FIRST_S, BACKOFF_LAST_S, MISSES_MAX, ROUND_S, Backoff, Links
+from swarmd.net.links import BACKOFF_FIRST_S, BACKOFF_LAST_S, QUIET_S, Backoff, Links
 from swarmd.replica.inputs import Connected, Disconnected, Input
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
@@ -40,21 +42,21 @@ def test_a_static_peer_that_is_no_address_is_refused_with_an_example(text: str) 
 class Wire:
     """One possible connection to OTHER. It answers a ping after *pong_s*, or never."""
 
-    def __init__(self, *, reachable: bool = True, pong_s: float | None = 0.1) -> None:
+    def __init__(self, *, reachable: bool = True, answers: bool = False, pong_s: float | None = 0.1) -> None:
         self.reachable = reachable
+        self.answers = answers
         self.pong_s = pong_s
         self.dials: list[float] = []
         self.asked: set[ID] = set()
         self.open: list[Connection] = []
         self.links: Links | None = None
-        self.noise = self
         self.met: dict[ID, ID] = {}
 
     async def dial_addr(self, address: Any, peer: ID) -> None:
         self.dials.append(trio.current_time())
         self.asked.add(peer)
         if not self.reachable:
-            raise OSError("refused")
+            raise SwarmException("handshake") if self.answers else OpenConnectionError("refused")
         connection = Connection(self)
         self.open.append(connection)
         await cast(Links, self.links).connected(cast(Any, self), cast(Any, connection))
@@ -100,14 +102,18 @@ class Connection:
 
 
 def lived(
-    wire: Wire, seconds: float, meanwhile: Callable[[Links], Any] | None = None, static: Sequence[str] = (ADDRESS,)
+    wire: Wire,
+    seconds: float,
+    meanwhile: Callable[[Links], Any] | None = None,
+    static: Sequence[str] = (ADDRESS,),
+    **memory: Any,
 ) -> list[Input]:
     """What is delivered in *seconds*."""
     inputs: list[Input] = []
 
     async def scenario() -> None:
-        links = Links(OWN.peer, static, Random(7), Counter())
-        host = Host(cast(Any, wire), cast(Any, wire), cast(Any, None), cast(Any, wire))
+        links = Links(OWN.peer, static, Random(7), Counter(), **memory)
+        host = Host(cast(Any, wire), cast(Any, wire), cast(Any, None), wire.met)
         with trio.move_on_after(seconds):
             async with trio.open_nursery() as nursery:
                 await nursery.start(links.run, host, inputs.append)
@@ -166,18 +172,66 @@ def test_a_link_that_is_lost_is_made_again_within_seconds_and_each_change_is_sai
     assert lived(wire, 200, cut) == [Connected(OTHER.peer), Disconnected(OTHER.peer)] * 3 + [Connected(OTHER.peer)]
 
 
-def test_a_half_open_link_is_dropped_after_three_silent_rounds() -> None:
+def test_an_address_that_was_reached_is_dialled_after_a_restart() -> None:
+    wire = Wire()
+    kept: list[Any] = []
+    lived(wire, 10, static=(ADDRESS,), remember=kept.append)
+    again = Wire()
+    assert lived(again, 10, static=(), remembered=kept[-1]) == [Connected(OTHER.peer)]
+    assert str(kept[-1][OTHER.peer][0]) == "/ip4/192.168.1.20/tcp/7400"
+
+
+def test_a_machine_that_has_moved_dials_at_once_whom_it_had_nearly_given_up() -> None:
+    wire = Wire(reachable=False)
+
+    async def moved(links: Links) -> None:
+        await trio.sleep(600)
+        wire.reachable = True
+        links.moved(["192.168.1.5"])
+        await trio.sleep(2)
+        assert wire.open
+
+    lived(wire, 700, moved)
+
+
+def test_a_static_peer_that_does_not_answer_is_named_until_it_does() -> None:
+    wire = Wire(reachable=False)
+
+    async def look(links: Links) -> None:
+        await trio.sleep(20)
+        assert links.notices() == ("192.168.1.20:7400 does not answer: is it up, and the address right?",)
+        wire.reachable = True
+        await trio.sleep(60)
+        assert links.notices() == ()
+
+    lived(wire, 100, look)
+
+
+def test_who_breaks_off_the_handshake_is_told_apart_and_the_log_says_so_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wire = Wire(reachable=False, answers=True)
+
+    async def look(links: Links) -> None:
+        await trio.sleep(15)
+        assert "swarmd key fingerprint" in links.notices()[0]
+
+    lived(wire, 300, look)
+    assert 2 <= sum("swarmd key fingerprint" in record.getMessage() for record in caplog.records) <= 5
+
+
+def test_a_half_open_link_is_found_within_thirty_seconds() -> None:
     wire = Wire(pong_s=None)
 
     async def unplugged(links: Links) -> None:
-        await trio.sleep(ROUND_S)
+        await trio.sleep(QUIET_S)
         wire.reachable = False
 
-    assert lived(wire, (MISSES_MAX + 1) * ROUND_S + 5, unplugged) == [Connected(OTHER.peer), Disconnected(OTHER.peer)]
+    assert lived(wire, 30, unplugged) == [Connected(OTHER.peer), Disconnected(OTHER.peer)]
 
 
-def test_a_peer_whose_pongs_take_25_seconds_is_kept() -> None:
-    assert lived(Wire(pong_s=25), 600) == [Connected(OTHER.peer)]
+def test_a_peer_whose_pongs_take_14_seconds_is_kept() -> None:
+    assert lived(Wire(pong_s=14), 600) == [Connected(OTHER.peer)]
 
 
 def test_a_peer_that_answers_no_ping_but_still_talks_is_kept() -> None:

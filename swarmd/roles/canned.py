@@ -19,6 +19,7 @@ _WORDING: dict[str, tuple[str, ...]] = {
     "by people": ("Organiser's duties", "Friends who help", "Experts consulted", "Guests informed"),
     "by resource": ("Money secured", "Tools gathered", "Room reserved", "Transport arranged"),
 }
+_IDLE = frozenset({"do nothing", "nothing"})
 _BELOW = ("Gather notes on", "Compare prices around", "Settle dates with", "Finish and sign off")
 
 
@@ -42,6 +43,8 @@ def answer(request: Request) -> Answer:
 
 def _propose(request: Propose) -> Split:
     place = request.place
+    if place.title.lower() in _IDLE or not any(c.isalnum() for c in place.title):
+        return Split(subgoals=(), model=MODEL)  # nothing in it to split
     # below the goal's own parts everything is a leaf
     is_deep = request.leaves_only or not place.is_root
     if place.is_root:

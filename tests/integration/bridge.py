@@ -23,7 +23,7 @@ from swarmd.control.client import Client
 from swarmd.plan.views import GoalView
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.store.keys import write_key
-from swarmd.vocab.faults import RemoteFault, Unreachable
+from swarmd.vocab.faults import RemoteFault, UnknownId, Unreachable
 
 HOME_KEY, NEIGHBOUR_KEY = b"h" * 32, b"n" * 32
 PATIENCE_S = 60.0  # a loaded machine; most waits take two seconds
@@ -176,8 +176,11 @@ class Host:
         return goal
 
     def goal(self, identifier: str) -> GoalView | None:
-        """What `swarmctl show` shows."""
-        view: GoalView | None = self.ask(lambda client: client.goal(identifier))
+        """What `swarmctl show` shows; None while this host has not heard of the goal."""
+        try:
+            view: GoalView | None = self.ask(lambda client: client.goal(identifier))
+        except UnknownId:
+            return None
         return view
 
     def received_bytes(self) -> int:

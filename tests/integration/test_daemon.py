@@ -151,11 +151,28 @@ def test_a_second_daemon_on_the_same_state_is_refused_in_words(daemon: Daemon) -
 
 def test_wrong_use_ends_with_status_2_and_names_the_limit(daemon: Daemon) -> None:
     daemon.until_ready()
-    assert daemon.ctl("goal", "").returncode == 2
-    too_long = daemon.ctl("goal", "x" * 100_000)
-    assert too_long.returncode == 2
-    assert "8,192" in too_long.stderr
+    for nothing in ("", " \n\t", "\x1b[2J"):
+        refused = daemon.ctl("goal", nothing)
+        assert refused.returncode == 2
+        assert "the goal is empty" in refused.stderr
+    (daemon.folder / "goal.txt").write_text("мрія " * 11_000, "utf-8")
+    for too_long in (["x" * 100_000], ["--file", str(daemon.folder / "goal.txt")]):
+        refused = daemon.ctl("goal", *too_long)
+        assert refused.returncode == 2
+        assert "8,192" in refused.stderr
     assert daemon.ctl("show", "ffff").returncode == 2
+    assert json.loads(daemon.ctl("goals", "--json").stdout) == []
+
+
+def test_a_goal_in_which_there_is_nothing_to_split_is_one_leaf(daemon: Daemon) -> None:
+    daemon.until_ready()
+    for text in ("do nothing", "🎉🎂🎈"):
+        ended = daemon.ctl("goal", text, "--wait", "--json")
+        assert ended.returncode == 0, ended.stderr
+        goal = json.loads(daemon.ctl("show", "--json").stdout)
+        assert (goal["text"], goal["tasks"], goal["done"]) == (text, 1, 1)
+        assert text in daemon.ctl("show").stdout
+        assert daemon.ctl("report").stdout.startswith(f"# {text}")
 
 
 def test_a_daemon_without_room_on_its_disk_starts_and_says_so_and_later_takes_part(daemon: Daemon) -> None:

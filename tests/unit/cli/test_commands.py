@@ -15,55 +15,31 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import trio
 from typer.testing import CliRunner
 
 from swarmd import __version__
 from swarmd.cli.session import socket_path, terminal_is_plain
 from swarmd.cli.swarmctl import app
 from swarmd.cli.swarmd import app as daemon_app
-from swarmd.control.server import serve
 from swarmd.events.kinds import Limits, Policy
 from swarmd.plan.report import report
 from swarmd.plan.views import Change, GoalLine, GoalView
 from swarmd.replica.inputs import CancelGoal, ListEvents, SetGoal
 from swarmd.replica.status import PeerView, StatusView
+from swarmd.roles.work import Text
 from swarmd.vocab import limits
-from tests.unit.invented import GOAL_ID, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, task
+from tests.lan import Lan
+from tests.unit.invented import GOAL_ID, MINI, STATUS, InMemoryDoor, finished, goal_view, mid_run, peers, result, task
+from tests.unit.served import LIMIT_S, Served
 
-LIMIT_S = 15.0
 VERBS = ("goal", "goals", "show", "why", "watch", "report", "cancel", "peers", "status", "events", "version")
 
 
-class Daemon:
-    """A daemon in a thread of its own, so that commands find it as they would find a real one."""
+class Daemon(Served):
+    """A daemon, and `swarmctl` to ask it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.door = InMemoryDoor()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=trio.run, args=(self._run,))
-
-    async def _run(self) -> None:
-        async with trio.open_nursery() as nursery:
-            await nursery.start(serve, self.path, self.door)
-            self._nursery, self._token = nursery, trio.lowlevel.current_trio_token()
-            self._ready.set()
-
-    def start(self) -> None:
-        """Return when it answers."""
-        self._thread.start()
-        assert self._ready.wait(LIMIT_S)
-
-    def do(self, deed: Callable[[], None]) -> None:
-        """Do something on the daemon's own thread."""
-        self._token.run_sync_soon(deed)
-
-    def stop(self) -> None:
-        """End it."""
-        self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
-        self._thread.join(LIMIT_S)
-        assert not self._thread.is_alive()
+        super().__init__(path, InMemoryDoor())
 
     def run(self, *words: str, given: str | bytes | None = None) -> tuple[int, str, str]:
         """Status, standard output and standard error of `swarmctl *words*`."""
@@ -146,6 +122,32 @@ def test_nothing_yet_is_said_kindly_and_is_an_empty_list_for_programs(daemon: Da
     assert (status, output) == (0, "")
     assert "no goals yet" in errors
     assert daemon.run("goals", "--json")[:2] == (0, "[]\n")
+
+
+def test_a_result_of_three_mebibytes_reaches_the_reader_cut_and_says_so(daemon: Daemon) -> None:
+    lan = Lan(1).start()
+    lan[0].command(SetGoal(text="A long story", limits=Limits(depth=0)))
+    assert lan.run(60_000, answering=lambda _: Text(text="слово " * 300_000, model="parrot"), until=lan.ended)
+    daemon.door.put(lan[0].view())
+    for words in (["report"], ["show"], ["why", lan[0].view().root.id[:8]]):
+        assert daemon.run(*words)[0] == 0
+    told = daemon.run("report")[1]
+    assert "слово слово" in told
+    assert "[cut: the text was longer than a result may be]" in told
+    assert 0 < len(told.encode()) - limits.RESULT_BYTES_MAX < 2_000
+
+
+def test_a_plan_and_a_report_of_many_megabytes_arrive_whole(daemon: Daemon, tmp_path: Path) -> None:
+    parts = tuple(
+        task(f"Part {number}", "done", results=(result(MINI, f"{number}: " + "слово " * 11_000),))
+        for number in range(100)
+    )
+    goal = goal_view(task("A library", "split", 0, children=parts), status="done")
+    daemon.door.put(goal)
+    assert daemon.run("report", "-o", str(tmp_path / "plan.md"))[0] == 0
+    assert (tmp_path / "plan.md").read_text() == report(goal)
+    assert (tmp_path / "plan.md").stat().st_size > 12_000_000
+    assert len(json.loads(daemon.run("show", "--json")[1])["root"]["children"]) == 100
 
 
 def test_the_report_goes_to_a_file(daemon: Daemon, tmp_path: Path) -> None:

@@ -230,8 +230,8 @@ def test_a_half_open_link_is_found_within_thirty_seconds() -> None:
     assert lived(wire, 30, unplugged) == [Connected(OTHER.peer), Disconnected(OTHER.peer)]
 
 
-def test_a_peer_whose_pongs_take_18_seconds_is_kept() -> None:
-    assert lived(Wire(pong_s=18), 600) == [Connected(OTHER.peer)]
+def test_a_peer_whose_pongs_take_14_seconds_is_kept() -> None:
+    assert lived(Wire(pong_s=14), 600) == [Connected(OTHER.peer)]
 
 
 def test_a_peer_that_answers_no_ping_but_still_talks_is_kept() -> None:

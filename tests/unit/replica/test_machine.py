@@ -427,17 +427,29 @@ def test_a_strict_goal_stays_in_limbo_and_says_why() -> None:
     assert not lan[0].said(Nomination)
 
 
-def test_with_too_few_scorers_the_view_says_how_many_must_agree() -> None:
-    lan = Lan(3).start()
+def test_with_too_few_scorers_nothing_is_accepted_and_everyone_sees_why_until_a_quorum_is_back() -> None:
+    lan = Lan(3, observers=1).start()
+    onlooker = lan[3]
     lan[0].command(SetGoal(text="Japan trip", limits=Limits(depth=1)))
     lan.deliver_all()
     lan[1].die()
     lan[2].die()
     lan.run(20_000, answering=obliging)
-    assert lan[0].view().root.waits == "1 of 3 scorers are here, 2 must agree"
-    assert lan[0].view().root.status == "deliberating"
-    lan[1].restart()
-    assert lan.run(60_000, answering=obliging, until=lambda: lan[0].view().status == "done")
+    for station in (lan[0], onlooker):
+        assert station.view().root.waits == "1 of 3 scorers are here, 2 must agree"
+    lan[0].die()
+    lan.run(20_000, answering=obliging)
+    root = onlooker.view().root
+    assert root.waits == "0 of 3 scorers are here, 2 must agree"
+    assert root.status == "deliberating"
+    assert not root.children
+    assert not any(proposal.accepted for proposal in root.proposals)
+    lan[0].restart()
+    lan.run(20_000, answering=obliging)
+    assert onlooker.view().root.status == "deliberating"
+    lan[2].restart()
+    assert lan.run(20_000, answering=obliging, until=lambda: bool(onlooker.view().root.children))
+    assert lan.run(60_000, answering=obliging, until=lambda: onlooker.view().status == "done")
 
 
 def test_votes_and_promises_are_remembered_over_a_power_cut() -> None:

@@ -38,6 +38,11 @@ def test_every_scripted_split_passes_the_checks(goal: str, strategy: str) -> Non
     assert all(part.leaf for part in below.subgoals)
 
 
+@pytest.mark.parametrize("goal", ["Do nothing", "🎉🎂🎈", "…"])
+def test_where_there_is_nothing_to_split_the_scripted_model_says_so(goal: str) -> None:
+    assert split(propose(goal, "by time")).subgoals == ()
+
+
 def test_equal_requests_get_equal_answers_and_strategies_differ() -> None:
     request = propose(GOALS[0], "by time")
     assert answer(request) == answer(request)

@@ -196,9 +196,10 @@ def _peer_state(peer: PeerView) -> tuple[str, str]:
 
 def status_page(status: StatusView, signs: Signs) -> RenderableType:
     """How this machine's peer does."""
-    model = (
-        f"{safe(status.model)} ({status.backend}, {status.tier})" if status.model else "none; this peer only listens"
-    )
+    if status.model:
+        model = f"{safe(status.model)} ({status.backend}, {status.tier})"
+    else:
+        model = f"none: {safe(status.no_model)}" if status.no_model else "none; this peer only listens"
     refused = ", ".join(f"{safe(reason)}: {count}" for reason, count in sorted(status.refused.items()))
     rows = {
         "peer": f"{safe(status.name)} ({short(status.id)}), version {safe(status.version)}",

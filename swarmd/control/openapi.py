@@ -94,6 +94,8 @@ def document() -> dict[str, Any]:
     """The whole description."""
     types = [kind for each in OPERATIONS for kind in (each.body, each.answer) if not isinstance(kind, str | None)]
     _, components = msgspec.json.schema_components([*types, api.Problem, Change], ref_template=_REF)
+    for only_asked in ("Limits", "Policy"):
+        components[only_asked]["additionalProperties"] = False
     paths: dict[str, dict[str, Any]] = {}
     for each in OPERATIONS:
         paths.setdefault(each.path, {})[each.method] = _described(each)

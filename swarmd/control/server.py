@@ -34,6 +34,7 @@ from starlette.types import Receive, Scope, Send
 from swarmd.control import api
 from swarmd.control.door import Door
 from swarmd.control.metrics import metrics
+from swarmd.events.kinds import Limits, Policy
 from swarmd.plan.report import report
 from swarmd.plan.views import ChangeKind, GoalView
 from swarmd.replica.inputs import CancelGoal, ListEvents, ListGoals, ListPeers, ShowGoal, ShowStatus, ShowTask
@@ -258,7 +259,9 @@ class _Routes:
         self._watchers = 0
 
     async def set_goal(self, request: Request) -> Response:
-        asked = _decode(await _body(request), api.GoalRequest)
+        body = await _body(request)
+        asked = _decode(body, api.GoalRequest)
+        _no_strange_rules(msgspec.json.decode(body))
         goal = await self._door.command(asked.command())
         assert isinstance(goal, str)
         _log.info("%s sets goal %s", _caller.get("somebody"), short(goal), extra={"goal": goal, "kind": "goal"})
@@ -418,6 +421,15 @@ def _decode(body: bytes, kind: type[_T]) -> _T:
         raise LocalMistake(f"the request does not fit: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _Refused(HTTPStatus.BAD_REQUEST, "malformed", f"the request is not JSON: {error}") from error
+
+
+def _no_strange_rules(asked: dict[str, dict[str, object]]) -> None:
+    """Raises LocalMistake for a limit or rule that nobody knows. Facts of newer peers may hold such; a request means it."""
+    for part, known in (("limits", Limits.__struct_fields__), ("policy", Policy.__struct_fields__)):
+        if unknown := sorted(set(asked.get(part, ())) - set(known)):
+            raise LocalMistake(
+                f"the request does not fit: {part} has no {clean(unknown[0], 80)!r}: known are {', '.join(known)}"
+            )
 
 
 # --- answers -------------------------------------------------------------------------------------------------------

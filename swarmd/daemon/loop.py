@@ -54,6 +54,7 @@ BEAT_S = 3.0  # the longest that the loop rests; the watchdog of the unit waits 
 _PROBE_S = 30.0  # how often the model is asked whether it is there; costs one small request
 _PROBE_AGAIN_S = 5.0  # while it is away
 _DISK_AGAIN_S, _DISK_AGAIN_S_MAX = 1.0, 60.0  # how soon a disk that refused is tried again, doubling
+_LOOKING = "still looking for one"
 _GOODBYE_S = 0.4  # what a last word needs to leave the sockets; several gossip delays
 _WATCHER_CHANGES_MAX = 1_024  # what a slow watcher may lag behind before it loses changes
 
@@ -87,6 +88,7 @@ class Loop:
         self._watchers: set[trio.MemorySendChannel[Change]] = set()
         self._lost: set[trio.MemorySendChannel[Change]] = set()
         self._look = trio.Event()  # that the model is to be chosen anew
+        self._no_model = _LOOKING if choose is not None else ""  # why there is none, in words
         self._trouble = ""  # of the disk, in words
         self._disk_wait_s = _DISK_AGAIN_S
         self._disk_at = 0.0  # when it is tried again, on trio's clock
@@ -244,6 +246,7 @@ class Loop:
             disk_bytes=self._store.size(),
             addresses=self._net.addresses(),
             notices=self._net.notices(),
+            no_model=self._no_model,
         )
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
@@ -285,19 +288,18 @@ class Loop:
 
     async def _watch_model(self) -> None:
         """Find a model, see that it stays, and find another one when it goes."""
-        said = ""
         try:
             while True:
                 assert self._choose is not None
                 try:
                     self._llm = self._llm or await self._choose()
                     self._inbox.deliver(BackendChanged(await self._llm.probe()))
-                    said = ""
+                    self._no_model = ""
                     await self._rest(_PROBE_S)
                 except (RemoteFault, LocalMistake) as fault:
-                    if str(fault) != said:
+                    if str(fault) != self._no_model:
                         _log.warning("no model: %s", fault)
-                        said = str(fault)
+                        self._no_model = str(fault)
                     self._inbox.deliver(BackendChanged(None))
                     await self._let_go()
                     await self._rest(_PROBE_AGAIN_S)
@@ -310,6 +312,7 @@ class Loop:
         with trio.move_on_after(seconds):
             await self._look.wait()
             self._look = trio.Event()
+            self._no_model = _LOOKING
             self._inbox.deliver(BackendChanged(None))
             await self._let_go()
 

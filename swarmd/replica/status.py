@@ -23,9 +23,9 @@ class PeerView(Struct, frozen=True, kw_only=True):
 class StatusView(Struct, frozen=True, kw_only=True):
     """How this peer does. *published*: events, presences and live chunks that it has sent since its start.
     *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan. *trouble*: why this peer
-    only observes for now, or empty. *forgotten*: goals that ended so long ago that their events were deleted.
-    *disk_bytes*: what the journal takes. *addresses*: where others reach it, as multiaddresses. *notices*: what a
-    person should know of the network now."""
+    only observes for now, or empty. *no_model*: why no model answers, and what to do; or empty. *forgotten*:
+    goals that ended so long ago that their events were deleted. *disk_bytes*: what the journal takes. *addresses*:
+    where others reach it, as multiaddresses. *notices*: what a person should know of the network now."""
 
     id: str
     name: str
@@ -50,6 +50,7 @@ class StatusView(Struct, frozen=True, kw_only=True):
     clock_offset_ms: int
     uptime_ms: int
     trouble: str = ""
+    no_model: str = ""
     forgotten: int = 0
     disk_bytes: int = 0
     addresses: tuple[str, ...] = ()

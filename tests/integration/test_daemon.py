@@ -1,7 +1,6 @@
 """One real daemon and `swarmctl`, as on a person's own machine."""
 
 import json
-import os
 import resource
 import signal
 import socket
@@ -12,82 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from swarmd.store.keys import new_key, write_key
-
-PATIENCE_S = 60
-
-CONFIG = """\
-name = "attic"
-swarm_key = "{folder}/swarm.key"
-state_dir = "{folder}/state"
-
-[control]
-socket = "{folder}/control.sock"
-
-[net]
-listen = ["/ip4/127.0.0.1/tcp/0"]
-interfaces = ["127.0.0.1"]
-mdns = false
-
-[model]
-backend = "scripted"
-delay_ms = 50
-
-[timing]
-presence_s = 0.3
-deliberation_s = 2.0
-ballot_s = 1.0
-settle_ms = 100
-"""
-
-
-class Daemon:
-    """`swarmd run` with everything it owns in one folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "config.toml").write_text(CONFIG.format(folder=folder))
-        self.process: subprocess.Popen[str] | None = None
-
-    def start(self) -> "subprocess.Popen[str]":
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "swarmd", "run", "--config", str(self.folder / "config.toml")],
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
-        return self.process
-
-    def until_ready(self) -> None:
-        assert self.process is not None and self.process.stderr is not None
-        for line in self.process.stderr:
-            if "ready; control socket" in line:
-                return
-        raise AssertionError("the daemon ended before it was ready")
-
-    def ctl(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        environment = {**os.environ, "SWARMD_CONTROL_SOCKET": str(self.folder / "control.sock"), "LC_ALL": "C.UTF-8"}
-        return subprocess.run(
-            [sys.executable, "-c", "from swarmd.cli.swarmctl import main; main()", *words],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env=environment,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-
-    def end(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            assert self.process.stderr is not None
-            self.process.stderr.close()
+from tests.integration.one_daemon import CONFIG, PATIENCE_S, Daemon
 
 
 @pytest.fixture
 def daemon(folder: Path) -> Iterator[Daemon]:
-    write_key(folder / "swarm.key", new_key())
     running = Daemon(folder)
     running.start()
     yield running

@@ -1,7 +1,5 @@
 """The demo as a person runs it: real daemons, real links, the scripted model."""
 
-import hashlib
-import json
 import os
 import signal
 import subprocess
@@ -15,7 +13,7 @@ import trio
 
 from swarmd.cli.demo import household
 from swarmd.cli.demo.layout import household as residents
-from tests.unit.llm.fake_ollama import FakeOllama, Json
+from tests.unit.llm.fake_ollama import FakeOllama, obliging
 
 DEMO = [sys.executable, "-m", "swarmd", "demo", "--model", "scripted"]
 PATIENCE_S = 100  # 20 s on two idle cores
@@ -120,7 +118,7 @@ def test_where_loopback_carries_no_multicast_the_peers_find_each_other_by_static
 
 
 def test_an_ollama_that_answers_is_used_first(folder: Path) -> None:
-    fake = FakeOllama({"qwen3:4b": "4.0B"}, _obliging)
+    fake = FakeOllama({"qwen3:4b": "4.0B"}, obliging)
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, "-m", "swarmd", "demo", "--nodes", "4", "--report", str(folder / "report.md")]
 
@@ -141,16 +139,3 @@ def test_an_ollama_that_answers_is_used_first(folder: Path) -> None:
     assert "tiny model" not in output
     assert "All equal." in output
     assert fake.asked
-
-
-def _obliging(request: Json) -> str:
-    """What a model that obeys the schema might say; different for every request."""
-    fields = request["format"]["properties"] if request.get("format") else {}
-    seed = hashlib.sha256(json.dumps(request["messages"]).encode()).hexdigest()
-    words = [seed[at : at + 7].translate(str.maketrans("0123456789", "ghijklmnop")) for at in range(0, 42, 7)]
-    if "subgoals" in fields:
-        titles = [f"Fetch the {words[n]} from {words[n + 1]}" for n in (0, 2, 4)]
-        return json.dumps({"subgoals": [{"title": t, "detail": "", "leaf": False, "after": []} for t in titles]})
-    if "specific" in fields:
-        return json.dumps({"critique": "fine", "specific": 0.9, "disjoint": 0.8, "covering": 0.7})
-    return f"Take the {words[0]} and put it next to the {words[1]}. Then close the lid."

@@ -261,11 +261,13 @@ def test_a_model_that_is_away_withdraws_roles_and_its_return_brings_them_back() 
         status = await home.loop.command(ShowStatus())
         assert isinstance(status, StatusView)
         assert status.roles == ("scorer",)
+        assert status.no_model == "no model here; run: ollama pull qwen3:4b"
         home.llm.away = False
         await trio.sleep(10)
         status = await home.loop.command(ShowStatus())
         assert isinstance(status, StatusView)
         assert status.roles == ("decomposer", "scorer", "executor")
+        assert status.no_model == ""
 
     live_for(home, journey)
 

@@ -3,6 +3,7 @@
 import io
 import re
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -192,6 +193,11 @@ def test_peers_show_who_is_alive_level_and_busy() -> None:
     assert re.search(r"silent .* 40 s ago", rows["nas"])
     assert "relayed" in rows["shed"]
     assert re.search(r"catching up +observer", rows["attic"])
+
+
+def test_the_status_page_says_why_there_is_no_model() -> None:
+    bare = msgspec.structs.replace(STATUS, model="", no_model="no Ollama answers at nas:11434: start it there")
+    assert "none: no Ollama answers at nas:11434: start it there" in " ".join(drawn(status_page(bare, UNICODE)).split())
 
 
 def test_the_status_page_names_what_was_refused() -> None:

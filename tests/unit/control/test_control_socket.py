@@ -172,6 +172,8 @@ def test_every_change_is_logged_with_the_user_who_wanted_it(path: Path, caplog: 
         ("POST", "/v1/goals", b"{}", 422, "mistake", "text"),
         ("POST", "/v1/goals", b'{"text": 7}', 422, "mistake", "text"),
         ("POST", "/v1/goals", b'{"text": "a", "qourum": 2}', 422, "mistake", "qourum"),
+        ("POST", "/v1/goals", b'{"text": "a", "limits": {"dephts": 2}}', 422, "mistake", "dephts"),
+        ("POST", "/v1/goals", b'{"text": "a", "policy": {"strickt": true}}', 422, "mistake", "strickt"),
         ("POST", "/v1/goals", b'{"text": "a", "quorum": 0}', 422, "mistake", "quorum"),
         ("POST", "/v1/goals", b'{"text": "a", "limits": {"depth": 99}}', 422, "mistake", "depth"),
         ("POST", "/v1/goals", b'{"text": " \\n\\u0007 "}', 422, "mistake", "empty"),

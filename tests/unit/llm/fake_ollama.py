@@ -1,5 +1,6 @@
 """A scripted Ollama over real HTTP on loopback, which behaves, and misbehaves, as Ollama was seen to."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +18,15 @@ _REFUSALS = {
 
 class FakeOllama:
     """*models*: name to parameter size. *replies*: what each chat request in turn does (the last one is repeated), or
-    how to reply to a request. A reply is a text to stream, or one of the names of faults in `_chat`."""
+    how to reply to a request. A reply is a text to stream, or one of the names of faults in `_chat`. *port*: 0 for one
+    that is free."""
 
     def __init__(
         self,
         models: dict[str, str],
         replies: list[str] | Callable[[Json], str],
         capabilities: tuple[str, ...] = ("completion",),
+        port: int = 0,
     ) -> None:
         self.models = models
         self.replies = replies
@@ -31,14 +34,14 @@ class FakeOllama:
         self.asked: list[Json] = []
         self.sent = 0
         self.cut_off = trio.Event()
-        self.port = 0
+        self.port = port
 
     @property
     def host(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        listeners = await trio.open_tcp_listeners(self.port, host="127.0.0.1")
         self.port = listeners[0].socket.getsockname()[1]
         await trio.serve_listeners(self._connection, listeners, task_status=_as_none(task_status))
 
@@ -132,6 +135,19 @@ def run_with(fake: FakeOllama, test: Callable[[FakeOllama], Any], seconds: float
                 nursery.cancel_scope.cancel()
 
     trio.run(main)
+
+
+def obliging(request: Json) -> str:
+    """What a model that obeys the schema might say; different for every request."""
+    fields = request["format"]["properties"] if request.get("format") else {}
+    seed = hashlib.sha256(json.dumps(request["messages"]).encode()).hexdigest()
+    words = [seed[at : at + 7].translate(str.maketrans("0123456789", "ghijklmnop")) for at in range(0, 42, 7)]
+    if "subgoals" in fields:
+        titles = [f"Fetch the {words[n]} from {words[n + 1]}" for n in (0, 2, 4)]
+        return json.dumps({"subgoals": [{"title": t, "detail": "", "leaf": False, "after": []} for t in titles]})
+    if "specific" in fields:
+        return json.dumps({"critique": "fine", "specific": 0.9, "disjoint": 0.8, "covering": 0.7})
+    return f"Take the {words[0]} and put it next to the {words[1]}. Then close the lid."
 
 
 def _as_none(task_status: trio.TaskStatus[None]) -> Any:

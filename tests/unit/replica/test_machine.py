@@ -215,16 +215,17 @@ def test_an_event_from_the_far_future_is_refused_and_does_not_drag_the_clock() -
     assert near.id in lan[0].machine.events
 
 
-def test_a_machine_that_booted_in_1970_listens_learns_the_time_and_is_not_shut_out() -> None:
+@pytest.mark.parametrize("years", [-56, 73])  # 1970, where a dead clock's battery ends up; and 2099
+def test_a_machine_with_a_clock_beyond_belief_learns_the_time_and_is_not_shut_out(years: int) -> None:
     lan = Lan(3)
-    lan[1].wall_offset_ms = -WALL_MS
+    lan[1].wall_offset_ms = -WALL_MS if years < 0 else years * 365 * 86_400_000
     lan.start()
-    lan[0].command(SetGoal(text="Japan trip", limits=Limits(depth=1)))
+    lan[1].command(SetGoal(text="Japan trip", limits=Limits(depth=1)))
     assert lan.run(60_000, answering=obliging, until=lan.ended)
     assert len(lan.digests()) == 1
     stamps = [hlc.wall_ms(hlc.Hlc(event.hlc)) for event in lan[1].said()]
     assert stamps
-    assert min(stamps) >= WALL_MS
+    assert WALL_MS <= min(stamps) <= max(stamps) < WALL_MS + 3_600_000
 
 
 def test_events_of_unknown_kinds_are_kept_and_passed_on() -> None:

@@ -424,7 +424,8 @@ def _decode(body: bytes, kind: type[_T]) -> _T:
 
 
 def _no_strange_rules(asked: dict[str, dict[str, object]]) -> None:
-    """Raises LocalMistake for a limit or rule that nobody knows: facts may hold such, but a request means it."""
+    """Raises LocalMistake for a limit or rule that nobody knows: a fact of a newer peer may hold such, a request means
+    it."""
     for part, known in (("limits", Limits.__struct_fields__), ("policy", Policy.__struct_fields__)):
         if unknown := sorted(set(asked.get(part, ())) - set(known)):
             raise LocalMistake(

@@ -263,7 +263,7 @@ def claim_before_acceptance() -> None:
     put(claims.valid, lambda known, born: dict(known))
 
 
-@mutant("the result that was heard last counts", "ballots")
+@mutant("the result that was heard last counts", "strangers")
 def last_heard_result_counts() -> None:
     backed = claims.backed
 
@@ -273,7 +273,7 @@ def last_heard_result_counts() -> None:
     put(claims.counting, counting)
 
 
-@mutant("a late result of a lower attempt overrides that of a higher one", "ballots")
+@mutant("a late result of a lower attempt overrides that of a higher one", "strangers")
 def late_lower_attempt_overrides() -> None:
     backed = claims.backed
 
@@ -332,7 +332,7 @@ def lease_on_the_wall_clock() -> None:
     put(hear, lambda self, turn, peer, live: hear(self, by_the_wall(turn), peer, live))
 
 
-@mutant("who loses a race lets its model work on", "storm")
+@mutant("who loses a race lets its model work on", "strangers")
 def loser_works_on() -> None:
     put(Jobs.keep, lambda self, turn, wanted: None)
 

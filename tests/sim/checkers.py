@@ -518,8 +518,9 @@ def _must_end(world: "World", host: "Host", plan: GoalPlan) -> bool:
     assert plan.goal is not None
     if world.strange_years(host):
         return False  # it has lived in another year, and nobody else takes what it said then
-    if not host.roles and not any(h.roles and h.machine and plan.id in h.machine.events for h in core_hosts(world)):
-        return False  # only a silent observer has heard of it
+    if not host.roles:  # what only a silent observer has heard of, nobody can act on
+        speaking = [h for h in core_hosts(world) if h.roles and h.machine and plan.id in h.machine.events]
+        return any(_must_end(world, h, h.machine.plan.goals[plan.id]) for h in speaking if h.machine)
     able = {
         h.peer
         for h in core_hosts(world)

@@ -20,7 +20,7 @@ demo: .venv/runtime  ## Plan GOAL with NODES daemons on this machine; MODEL=auto
 	@$(BIN)/swarmd demo --nodes $(NODES) --model $(MODEL) --report build/demo-report.md "$(GOAL)"
 
 test: .venv/dev  ## All tests that take seconds
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 	$(MAKE) sim
 
 lint: .venv/dev  ## Style, types and floors

@@ -110,6 +110,7 @@ class Links(INotifee):  # type: ignore[misc]
         self._heard_at: dict[ID, float] = {}
         self._since: dict[INetConn, float] = {}
         self._pinging: set[ID] = set()
+        self._unheard_of: set[ID] = set()  # linked, but gossip did not reach them at the last look
         self._wake = trio.Event()
         self._remember_all = remember
         self._said_at = float("-inf")
@@ -359,6 +360,7 @@ class Links(INotifee):  # type: ignore[misc]
                 target = self._target(str(peer), peer, 0.0)
                 if not target.remembered:
                     self._learn(target)
+                self._mind_gossip(peer, now)
                 silence = now - self._heard_at.setdefault(peer, now)
                 if silence > DEAD_S:
                     _log.warning("%s has been silent for %.0f s: dropping the link", short(str(peer)), silence)
@@ -368,6 +370,24 @@ class Links(INotifee):  # type: ignore[misc]
                 elif silence > QUIET_S and peer not in self._pinging:
                     self._pinging.add(peer)
                     self._nursery.start_soon(self._ping, peer)
+
+    def _mind_gossip(self, peer: ID, now: float) -> None:
+        """When one of two connections to a peer closes, the library forgets what the peer said on either, as after a
+        cut in silence, where a new link comes before the old one is given up. Such a link hears and is not heard, so it is
+        dropped, and made anew."""
+        gossip = self._host.pubsub
+        known = peer in gossip.peers and any(peer in listeners for listeners in gossip.peer_topics.values())
+        connections = self._host.network.get_connections(peer)
+        fresh = any(now - self._since.get(conn, now) <= SETTLED_S for conn in connections)
+        if known or fresh:
+            self._unheard_of.discard(peer)
+        elif peer in self._unheard_of:
+            _log.info("gossip does not reach %s: linking anew", short(str(peer)))
+            self._counters["links_dropped"] += 1
+            for conn in connections:
+                self._nursery.start_soon(_close, conn)
+        else:
+            self._unheard_of.add(peer)
 
     async def _ping(self, peer: ID) -> None:
         """Hear from *peer* once, however late it answers."""

@@ -51,6 +51,8 @@ class Wire:
         self.open: list[Connection] = []
         self.links: Links | None = None
         self.met: dict[ID, ID] = {}
+        self.peers = {ID.from_base58(OTHER.peer)}  # that gossip knows
+        self.peer_topics = {"plan": self.peers}
 
     async def dial_addr(self, address: Any, peer: ID) -> None:
         self.dials.append(trio.current_time())
@@ -113,7 +115,7 @@ def lived(
 
     async def scenario() -> None:
         links = Links(OWN.peer, static, Random(7), Counter(), **memory)
-        host = Host(cast(Any, wire), cast(Any, wire), cast(Any, None), wire.met)
+        host = Host(cast(Any, wire), cast(Any, wire), cast(Any, wire), wire.met)
         with trio.move_on_after(seconds):
             async with trio.open_nursery() as nursery:
                 await nursery.start(links.run, host, inputs.append)
@@ -253,3 +255,15 @@ def test_a_peer_that_connects_anew_replaces_its_old_connection_without_a_word() 
         assert len(wire.open) == 1
 
     assert lived(wire, 100, reconnecting) == [Connected(OTHER.peer)]
+
+
+def test_a_link_that_gossip_does_not_reach_is_made_anew() -> None:
+    wire = Wire()
+
+    async def forget(links: Links) -> None:
+        await trio.sleep(20)
+        wire.peer_topics = {}
+        await trio.sleep(6)
+        wire.peer_topics = {"plan": wire.peers}
+
+    assert lived(wire, 60, forget) == [Connected(OTHER.peer), Disconnected(OTHER.peer), Connected(OTHER.peer)]

@@ -372,9 +372,9 @@ class Links(INotifee):  # type: ignore[misc]
                     self._nursery.start_soon(self._ping, peer)
 
     def _mind_gossip(self, peer: ID, now: float) -> None:
-        """When one of two connections to a peer closes, the library forgets what the peer said on either, as after a
-        cut in silence, where a new link comes before the old one is given up. Such a link hears and is not heard, so it is
-        dropped, and made anew."""
+        """When one of two connections to a peer closes, the library forgets what the peer said on either: as after a
+        cut in silence, where a new link comes before the old one is given up. Such a link hears and is not heard, so
+        it is dropped, and made anew."""
         gossip = self._host.pubsub
         known = peer in gossip.peers and any(peer in listeners for listeners in gossip.peer_topics.values())
         connections = self._host.network.get_connections(peer)

@@ -93,7 +93,6 @@ class Loop:
         self._disk_wait_s = _DISK_AGAIN_S
         self._disk_at = 0.0  # when it is tried again, on trio's clock
         self._stopping = False
-        self._stopped = trio.Event()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Live until `stop`. Reports started when the journal is read and the network listens."""
@@ -116,7 +115,6 @@ class Loop:
                     await self._try_disk(nursery)
             await trio.sleep(_GOODBYE_S)
             nursery.cancel_scope.cancel()
-        self._stopped.set()
         for token in list(self._replies):
             self._answer(token, LocalMistake("the daemon is stopping; try again when it is back"))
 

@@ -57,13 +57,6 @@ class _Parts(msgspec.Struct):
     subgoals: list[_Item]
 
 
-class _Marks(msgspec.Struct):
-    specific: float
-    disjoint: float
-    covering: float
-    critique: str = ""
-
-
 class Marks(msgspec.Struct, frozen=True):
     """A model's marks, None where it gave something that is no mark."""
 

@@ -23,11 +23,12 @@ test: .venv/dev  ## All tests that take seconds
 	$(BIN)/python -m pytest -n auto --dist worksteal
 	$(MAKE) sim
 
-lint: .venv/dev  ## Style, types and floors
+lint: .venv/dev .venv/fleet  ## Style, types, floors and playbooks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	cd ansible && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint -q
 
 format: .venv/dev
 	$(BIN)/ruff check --fix .
@@ -70,7 +71,7 @@ screens: .venv/runtime  ## What show, why, watch and others look like, from a re
 	$(BIN)/python -m swarmd.cli.demo.screens docs/screens.md
 
 locks: .venv/dev  ## Resolve the pinned dependencies anew
-	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done
+	cd $(LOCKS) && for lock in runtime embedded dev fleet; do sh lock.sh $$lock; done
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
@@ -93,4 +94,8 @@ clean:
 	@$(PIP) -r $(LOCKS)/dev.txt
 	@# trio-typing, which libp2p needs, brings outdated stubs that hide trio's own types from mypy
 	@rm -rf .venv/lib/python3*/site-packages/trio-stubs
+	@touch $@
+
+.venv/fleet: .venv/dev $(LOCKS)/fleet.txt
+	@$(PIP) -r $(LOCKS)/fleet.txt
 	@touch $@

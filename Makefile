@@ -6,12 +6,13 @@ NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
 MINUTES ?= 20
+HOST_TOOLS := systemd-container mmdebstrap nftables iproute2 openssh-client
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test lint format sim soak sim-report mutants bench kill man completions api screens locks clean help
+.PHONY: demo test hosts lint format sim soak sim-report mutants bench kill man completions api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -53,6 +54,11 @@ KILLS ?= 1000
 
 kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
 	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
+
+hosts: .venv/dev  ## Booted Debian hosts: package, units, playbook, faults; needs root. ONLY=core for what CI runs
+	@command -v systemd-nspawn mmdebstrap nft tc >/dev/null || test "$$(id -u)" != 0 || \
+		{ apt-get update -qq && apt-get install -qq --no-install-recommends $(HOST_TOOLS); }
+	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
 
 man: .venv/runtime  ## Manual pages into build/man
 	$(BIN)/python -m swarmd.cli.man build/man

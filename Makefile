@@ -11,7 +11,7 @@ BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test lint format sim soak sim-report mutants bench kill man completions api screens locks clean help
+.PHONY: demo test lint format sim soak sim-report mutants bench kill man completions deb debs api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -62,6 +62,9 @@ completions: .venv/runtime  ## Shell completions into build/completions
 		env "_$$(echo $$name | tr a-z A-Z)_COMPLETE=source_$$shell" $(BIN)/$$name | \
 		sed '/./,$$!d' >build/completions/$$name.$$shell; \
 	done; done  # zsh wants its #compdef on the first line
+
+deb:  ## Packages of the running Debian suite into build/deb; as root it installs what the build needs
+	@sh packaging/deb.sh
 
 api: .venv/runtime  ## The description of the control API into docs/
 	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json

@@ -46,3 +46,17 @@ def state(host: Host, goal: str) -> str:
     """How a goal is: open, done, failed or cancelled; empty while this host cannot say."""
     shown = host.attempt("swarmctl", "show", goal, "--json")
     return str(json.loads(shown.stdout)["status"]) if shown.returncode == 0 else ""
+
+
+def set_clock(host: Host, offset: str | None) -> None:
+    """Start the daemon anew with a wrong time of day: "+1h", "-10m" or "@1970-01-01 00:01:00" as libfaketime takes it;
+    None for the right one. Its monotonic clock stays right, as the kernel's does when somebody sets the time."""
+    place = "/etc/systemd/system/swarmd.service.d/clock.conf"
+    if offset is None:
+        host.run("rm", "-f", place)
+    else:
+        library = host.run("sh", "-c", "echo /usr/lib/*/faketime/libfaketime.so.1").strip()
+        wrong = [f"LD_PRELOAD={library}", f"FAKETIME={offset}", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
+        host.write(place, "[Service]\n" + "".join(f'Environment="{setting}"\n' for setting in wrong))
+    host.run("systemctl", "daemon-reload")
+    host.run("systemctl", "restart", "swarmd")

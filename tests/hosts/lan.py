@@ -42,11 +42,11 @@ class Lan:
         self.bridge.ip("addr", "add", f"{OUR_ADDRESS}/24", "dev", "br0")
         self.bridge.ip("link", "set", "br0", "up")
 
-    def host(self, name: str, suite: str = "bookworm", *, boot: bool = True) -> Host:
-        """One more machine, with the next address of the LAN."""
+    def host(self, name: str, suite: str = "bookworm", *layers: Path, boot: bool = True) -> Host:
+        """One more machine, with the next address of the LAN. *layers*: what is on its disk beyond the suite's base."""
         self._number += 1
         net = Namespace()
-        host = Host(name, suite, base(suite), self._folder / name, net, Cgroup(f"{self._name}/{name}"))
+        host = Host(name, suite, [*layers, base(suite)], self._folder / name, net, Cgroup(f"{self._name}/{name}"))
         self.hosts.append(host)
         port = self._ports[name] = f"port{self._number}"
         self.bridge.ip("link", "add", port, "type", "veth", "peer", "name", LAN_INTERFACE, "netns", str(net.pid))

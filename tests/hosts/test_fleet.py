@@ -9,7 +9,7 @@ import pytest
 
 from swarmd.store.keys import read_swarm
 from tests.hosts.command import CommandFailed, attempt
-from tests.hosts.daemon import ctl, give, state
+from tests.hosts.daemon import HOME_KEY, ctl, give, state
 from tests.hosts.desk import Desk, changes, current_ansible, debians_ansible
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan, lan
@@ -247,6 +247,52 @@ def test_what_cannot_work_is_told_before_anything_is_changed(
         desk.play("deploy.yml", "-e", trouble)
     assert host.attempt("dpkg-query", "--show", "swarmd").returncode != 0
     assert not desk.key.exists()
+
+
+def test_the_troubles_of_a_home_are_told_with_what_helps(home: Lan, this_run: Path) -> None:
+    current_ansible()
+    package("bookworm")
+    kitchen, study = home.host("kitchen", boot=False), home.host("study", boot=False)
+    home.boot()
+    desk = Desk(home, this_run / "troubles")
+    desk.know(kitchen, study, swarmd_wait_s=60)
+
+    kitchen.run("systemd-run", "--unit=taken", "python3", "-m", "http.server", "4001")
+    kitchen.until(lambda: "4001" in kitchen.run("ss", "-ltn"))
+    with pytest.raises(CommandFailed, match="Another program on kitchen has port 4001"):
+        desk.play("deploy.yml", "--limit", "kitchen")
+    kitchen.run("systemctl", "stop", "taken")
+
+    home.drop_multicast()
+    with pytest.raises(CommandFailed, match=r"(kitchen|study) does not see (study|kitchen)") as failed:
+        desk.play("deploy.yml")
+    assert "this network drops multicast; name a peer" in str(failed.value)
+    desk.know(kitchen, study, swarmd_peers=[f"/ip4/{kitchen.address}/tcp/4001"])
+    assert "2 peers of version" in desk.play("deploy.yml")
+
+    study.run("systemctl", "stop", "swarmd")
+    study.run("sh", "-c", "rm /var/lib/swarmd/*")
+    study.write("/var/lib/swarmd/identity.base64", kitchen.run("base64", "/var/lib/swarmd/identity.key"))
+    study.run("sh", "-c", "cd /var/lib/swarmd; base64 -d identity.base64 >identity.key; rm identity.base64")
+    study.run("sh", "-c", "chown swarmd: /var/lib/swarmd/*; chmod 600 /var/lib/swarmd/*")
+    study.run("systemctl", "start", "swarmd")
+    with pytest.raises(CommandFailed, match="kitchen and study are the same peer") as failed:
+        desk.play("deploy.yml")
+    cure = re.search("(?s)On all but one of them:(.+?start swarmd)", str(failed.value))
+    assert cure
+    study.run("su", "--login", "pi", "--command", " ".join(cure[1].split()))
+    assert "2 peers of version" in desk.play("deploy.yml")
+
+    study.write("/etc/swarmd/swarm.key", f"{HOME_KEY}\n", 0o600)
+    with pytest.raises(CommandFailed, match="study belongs to another swarm"):
+        desk.play("deploy.yml")
+    desk.play("deploy.yml", "-e", "swarmd_replace_key=true")
+
+    study.kill()
+    before = desk.key.read_text()
+    with pytest.raises(CommandFailed, match="UNREACHABLE"):
+        desk.play("rotate-key.yml")
+    assert desk.key.read_text() == before
 
 
 def test_the_playbooks_are_clean() -> None:

@@ -41,7 +41,7 @@ def _make(suite: str, root: Path) -> None:
     run("sh", str(_MAKER), suite, str(draft), *PACKAGES, seconds=900)
     (draft / "etc/machine-id").write_text("")  # each host gets its own at its first boot
     (draft / "var/lib/dbus/machine-id").unlink(missing_ok=True)
-    (draft / "etc/resolv.conf").unlink(missing_ok=True)  # there is nobody to ask
+    (draft / "etc/resolv.conf").unlink(missing_ok=True)  # there is nobody to ask, and a daemon must live with that
     for timer in _NO_TIMERS:
         os.symlink("/dev/null", draft / "etc/systemd/system" / timer)
     draft.rename(root)

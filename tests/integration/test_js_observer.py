@@ -1,7 +1,6 @@
 """Foreign eyes: a program on js-libp2p, without a line of ours, reads the plan off the gossip of real daemons."""
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator

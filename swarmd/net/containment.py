@@ -61,6 +61,7 @@ def contain() -> None:
     _release_inbound_slots()
     _never_repeat_sequence_numbers()
     _widen_queues()
+    _keep_subscriptions()
     _keep_zones()
     _put_up_our_wall()
     _quieten()
@@ -174,6 +175,18 @@ class _WideQueue(RpcQueue):  # type: ignore[misc]
             # control messages may have joined it in the meantime, so the count is put right when nothing waits
             self._bytes = max(0, self._bytes - rpc.ByteSize()) if len(self) else 0
         return rpc
+
+
+def _keep_subscriptions() -> None:
+    """When our stream to a peer ends with one of two connections, the library forgets what the peer had subscribed to
+    over the other one, and never says a word to it again."""
+    forget = library.Pubsub._forget_all_subscriptions
+
+    def forget_all_subscriptions(self: library.Pubsub, peer_id: ID) -> None:
+        if not self._peer_is_connected(peer_id):
+            forget(self, peer_id)
+
+    library.Pubsub._forget_all_subscriptions = forget_all_subscriptions
 
 
 def _keep_zones() -> None:

@@ -63,7 +63,7 @@ class Record:
         for envelope in envelopes:
             if envelope.id in self.events:
                 continue
-            if self.full:
+            if self.full():
                 self.refuse("no room")
                 continue
             try:
@@ -80,7 +80,7 @@ class Record:
                 continue
             self._take(turn, opened, tell=True)
             turn.heard.append(envelope)
-            if self.full:
+            if self.full():
                 self.tell(turn, "refused", "takes in no more events: they fill the memory that they may have", peer=via)
         if faults:  # one line for all: who forges thousands must not fill the log
             self.tell(turn, "refused", f"refused events from {self.called(via)}: {faults[0]}", peer=via)
@@ -117,14 +117,13 @@ class Record:
         wall = turn.now.wall_ms + self.roster.offset_ms(turn.now.wall_ms, turn.mono_ms)
         return hlc.HLC_MAX - 1 if wall < limits.PLAUSIBLE_MS_MIN else hlc.at(wall + limits.DRIFT_MS_MAX)
 
-    @property
     def full(self) -> bool:
         """Whether there is no room for more events of others. Such a peer is as one that is cut off."""
         return self.events.bytes >= limits.EVENTS_BYTES_MAX
 
     def wanted_until(self, turn: Turn) -> int:
         """The latest stamp that reconciliation should bring: the horizon, or none at all."""
-        return hlc.ZERO if self.full else self.horizon(turn)
+        return hlc.ZERO if self.full() else self.horizon(turn)
 
     def refuse(self, reason: str) -> None:
         """Count something that was not taken in."""

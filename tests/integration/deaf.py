@@ -7,9 +7,9 @@ from swarmd.replica.inputs import Heard, Input
 deliver = Inbox.deliver
 
 
-def deaf(inbox: Inbox, happened: Input) -> None:
+def deaf(self: Inbox, happened: Input) -> None:
     if not isinstance(happened, Heard):
-        deliver(inbox, happened)
+        deliver(self, happened)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class Daemon:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    *("setpriv", "--pdeathsig", "KILL", sys.executable, "-m", self._program, "run"),
+                    *("setpriv", "--pdeathsig", "KILL", sys.executable, "-m", self._program, "run", "--verbose"),
                     *("--config", str(self.folder / "config.toml")),
                 ],
                 stderr=log,

@@ -111,7 +111,7 @@ def test_a_member_that_floods_replays_forges_and_lies_about_time_holds_up_nobody
     trio.run(scenario)
 
 
-def test_a_member_that_pours_frames_into_a_sync_stream_is_read_no_faster_than_it_is_answered(
+def test_a_member_that_pours_frames_into_a_sync_stream_costs_the_others_no_memory(
     household: list[Daemon],
 ) -> None:
     attic, barn = household

@@ -1,5 +1,6 @@
 """Peers on real libp2p hosts on loopback: links, topics, sync sessions, walls."""
 
+import socket
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -335,6 +336,19 @@ def test_a_peer_is_heard_on_when_either_of_two_connections_to_it_closes() -> Non
                 assert not left.of(Disconnected) and not right.of(Disconnected)
                 await left.network.dial_addr(Multiaddr(right.address.split("/p2p/")[0]), right.id)
                 await until(lambda: len(right.network.get_connections(left.id)) == 2)
+
+    run(scenario)
+
+
+def test_one_port_serves_both_families() -> None:
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        both = [f"/ip4/127.0.0.1/tcp/{port}", f"/ip6/::/tcp/{port}"]
+        async with Peer("attic", listen=both).running() as attic:
+            for name, address in (("barn", both[0]), ("cellar", f"/ip6/::1/tcp/{port}")):
+                async with Peer(name, static=[address]).running() as other:
+                    await linked(attic, other)
 
     run(scenario)
 

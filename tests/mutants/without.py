@@ -1,4 +1,4 @@
-"""A plugin of pytest that leaves out one change of the library: `python -m pytest -p tests.integration.without
+"""A plugin of pytest that leaves out one change of the library: `python -m pytest -p tests.mutants.without
 --without _widen_queues …`."""
 
 import pytest

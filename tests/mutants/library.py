@@ -1,4 +1,7 @@
-"""Every change of the library is needed: without it, the test that it is there for fails."""
+"""Every change of the library is needed: without it, the test that it is there for fails.
+
+`make mutants` runs this file; it is no part of `make test`, since what fails takes its time.
+"""
 
 import inspect
 import re
@@ -9,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from swarmd.net import containment
-from tests.integration.bridge import needs_root
 
-FOLDER = Path(__file__).parent
-SECONDS = 15  # for one test; with its change it takes one or two, and without it some wait for what never comes
+FOLDER = Path(__file__).parents[1] / "integration"
+SECONDS = 20  # for one test; with its change it takes one or two, and without it some wait for what never comes
 FAILED = 1  # pytest's exit status; it has others for what could not be run
 
 NEEDED_BY = {
@@ -27,7 +29,7 @@ NEEDED_BY = {
     ),
     "_widen_queues": "test_net_hostile.py::test_200_messages_without_a_pause_are_not_lost_in_the_librarys_queues",
     "_keep_subscriptions": "test_net.py::test_a_peer_is_heard_on_when_either_of_two_connections_to_it_closes",
-    "_keep_zones": "test_namespaces.py::test_two_hosts_with_nothing_but_link_local_addresses_find_each_other",
+    "_keep_zones": "test_net.py::test_one_port_serves_both_families",
     "_put_up_our_wall": (
         "test_net.py::test_a_wrong_swarm_key_is_told_apart_from_a_host_that_does_not_answer_within_15_seconds[True]"
     ),
@@ -35,11 +37,11 @@ NEEDED_BY = {
 }
 
 
-@pytest.mark.parametrize("change", [pytest.param(c, marks=needs_root if c == "_keep_zones" else ()) for c in NEEDED_BY])
+@pytest.mark.parametrize("change", NEEDED_BY)
 def test_without_this_change_of_the_library_its_test_fails(change: str) -> None:
     ended = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.integration.without"),
+            *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.mutants.without"),
             *("--without", change, "--timeout", str(SECONDS), str(FOLDER / NEEDED_BY[change])),
         ],
         cwd=FOLDER.parents[1], capture_output=True, text=True, check=False,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-import trio
 from libp2p.abc import IMuxedConn, IMuxedStream, INetConn, IRawConnection
 from libp2p.network import swarm as network
 from libp2p.network.connection.swarm_connection import SwarmConn
@@ -191,16 +190,8 @@ def _keep_subscriptions() -> None:
 
 def _keep_zones() -> None:
     """A multiaddress with a zone cannot be read back from its bytes, and without the zone the system knows no way to a
-    link-local address. And an IPv6 socket takes IPv4 as well, so that a port could not be listened on for both."""
+    link-local address."""
     tcp.extract_ip_from_multiaddr = _host_with_zone
-    set_flags = tcp._set_reuse_flags
-
-    def set_reuse_flags(sock: trio.socket.SocketType) -> None:
-        set_flags(sock)
-        if sock.family == trio.socket.AF_INET6:
-            sock.setsockopt(trio.socket.IPPROTO_IPV6, trio.socket.IPV6_V6ONLY, 1)
-
-    tcp._set_reuse_flags = set_reuse_flags
 
 
 def _host_with_zone(address: Multiaddr) -> str | None:

@@ -4,6 +4,7 @@
 """
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from swarmd.net import containment
+from tests.integration.bridge import needs_root
 
-FOLDER = Path(__file__).parents[1] / "integration"
+REPOSITORY = Path(__file__).parents[2]
+FOLDER = REPOSITORY / "tests" / "integration"
 SECONDS = 20  # for one test; with its change it takes one or two, and without it some wait for what never comes
 FAILED = 1  # pytest's exit status; it has others for what could not be run
 
@@ -29,7 +32,7 @@ NEEDED_BY = {
     ),
     "_widen_queues": "test_net_hostile.py::test_200_messages_without_a_pause_are_not_lost_in_the_librarys_queues",
     "_keep_subscriptions": "test_net.py::test_a_peer_is_heard_on_when_either_of_two_connections_to_it_closes",
-    "_keep_zones": "test_net.py::test_one_port_serves_both_families",
+    "_keep_zones": "test_namespaces.py::test_two_hosts_with_nothing_but_link_local_addresses_find_each_other",
     "_put_up_our_wall": (
         "test_net.py::test_a_wrong_swarm_key_is_told_apart_from_a_host_that_does_not_answer_within_15_seconds[True]"
     ),
@@ -37,14 +40,24 @@ NEEDED_BY = {
 }
 
 
-@pytest.mark.parametrize("change", NEEDED_BY)
-def test_without_this_change_of_the_library_its_test_fails(change: str) -> None:
+# Python runs this first in every process, and so in the daemons that a test starts
+WITHOUT = """\
+from swarmd.net import containment
+containment.{change}
+containment.{change} = lambda: None
+"""
+
+
+@pytest.mark.parametrize("change", [pytest.param(c, marks=needs_root if c == "_keep_zones" else ()) for c in NEEDED_BY])
+def test_without_this_change_of_the_library_its_test_fails(change: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(change=change))
     ended = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.mutants.without"),
-            *("--without", change, "--timeout", str(SECONDS), str(FOLDER / NEEDED_BY[change])),
+            *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"),
+            *("--timeout", str(SECONDS), str(FOLDER / NEEDED_BY[change])),
         ],
-        cwd=FOLDER.parents[1], capture_output=True, text=True, check=False,
+        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": f"{tmp_path}:{REPOSITORY}"},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == FAILED, ended.stdout[-3000:] + ended.stderr[-3000:]
 

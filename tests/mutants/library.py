@@ -17,7 +17,7 @@ from tests.integration.bridge import needs_root
 
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "tests" / "integration"
-SECONDS = 20  # for one test; with its change it takes one or two, and without it some wait for what never comes
+SECONDS = 60  # for one test; with its change it takes a few, and without it some wait for what never comes
 FAILED = 1  # pytest's exit status; it has others for what could not be run
 
 NEEDED_BY = {
@@ -48,17 +48,28 @@ containment.{change} = lambda: None
 """
 
 
-@pytest.mark.parametrize("change", [pytest.param(c, marks=needs_root if c == "_keep_zones" else ()) for c in NEEDED_BY])
-def test_without_this_change_of_the_library_its_test_fails(change: str, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(change=change))
-    ended = subprocess.run(
+def run(folder: Path, without: str, *tests: str) -> "subprocess.CompletedProcess[str]":
+    """Run *tests* where one change of the library is left out, or none."""
+    (folder / "sitecustomize.py").write_text(WITHOUT.format(change=without) if without else "")
+    return subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"),
-            *("--timeout", str(SECONDS), str(FOLDER / NEEDED_BY[change])),
+            *("--timeout", str(SECONDS), *(str(FOLDER / test) for test in tests)),
         ],
-        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": f"{tmp_path}:{REPOSITORY}"},
+        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": f"{folder}:{REPOSITORY}"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+@pytest.mark.timeout(SECONDS * len(NEEDED_BY))
+def test_with_every_change_each_of_these_tests_passes(tmp_path: Path) -> None:
+    ended = run(tmp_path, "", *NEEDED_BY.values())
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+
+
+@pytest.mark.parametrize("change", [pytest.param(c, marks=needs_root if c == "_keep_zones" else ()) for c in NEEDED_BY])
+def test_without_this_change_of_the_library_its_test_fails(change: str, tmp_path: Path) -> None:
+    ended = run(tmp_path, change, NEEDED_BY[change])
     assert ended.returncode == FAILED, ended.stdout[-3000:] + ended.stderr[-3000:]
 
 

@@ -23,7 +23,8 @@ def join(host: Host, *, settings: str = SCRIPTED.format(delay_ms=50)) -> None:
     """Give *host* the key of the home and these *settings*, and start its daemon anew."""
     host.write("/etc/swarmd/swarm.key", f"{HOME_KEY}\n", 0o600)
     host.write("/etc/swarmd/config.d/test.toml", settings)
-    host.run("systemctl", "restart", "swarmd")
+    host.attempt("systemctl", "restart", "swarmd")
+    host.wait_active("swarmd")
 
 
 def ctl(host: Host, *words: str, user: str = "root") -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.command import run
+from tests.hosts.command import CommandFailed, run
 from tests.hosts.daemon import SCRIPTED
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan
@@ -54,6 +54,12 @@ class Desk:
         """What `ansible-playbook` says. *ansible*: the command; empty for the pinned one. Raises CommandFailed."""
         command = [ansible or current_ansible(), "-i", str(self.inventory), playbook, *options]
         return self.run(*command, check=check)
+
+    def fails(self, playbook: str, *options: str) -> str:
+        """What `ansible-playbook` says when it fails, on one line: it breaks and quotes its lines as it likes."""
+        with pytest.raises(CommandFailed) as failed:
+            self.play(playbook, *options)
+        return " ".join(str(failed.value).replace("''", "'").split())
 
     def run(self, *command: str, check: bool = True) -> str:
         """What *command* prints in the folder with the playbooks."""

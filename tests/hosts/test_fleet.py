@@ -122,11 +122,12 @@ def test_only_what_differs_from_the_defaults_is_written(fleet: Fleet) -> None:
     assert 'backend = "scripted"' in written
     assert not re.search("(?m)^(name|roles|peers|host) =", written), written
     fleet.desk.play("deploy.yml", "-e", '{"swarmd_roles": []}', "--limit", "attic")
-    assert ctl(fleet.hosts[2], "status")["roles"] == []
+    assert ctl(fleet.hosts[2], "status")["roles"] == ["observer"]
+    assert changes(fleet.desk.play("update.yml")) == dict.fromkeys(_SUITES, 0)  # which waits for no word of it
     wrong = '{"swarmd_settings": {"nett": {"mdns": true}}}'
     assert "there is no 'nett'; did you mean 'net'?" in fleet.desk.fails("deploy.yml", "-e", wrong, "--limit", "attic")
     fleet.desk.play("deploy.yml")
-    assert ctl(fleet.hosts[2], "status")["roles"]
+    assert ctl(fleet.hosts[2], "status")["roles"] != ["observer"]
 
 
 def test_a_firewall_lets_peers_in_and_nobody_else(fleet: Fleet) -> None:

@@ -15,7 +15,9 @@ from swarmd.store.files import Paths
 from swarmd.store.keys import new_key, write_key
 from tests.unit.invented import STATUS
 
-PI = Machine(architecture="aarch64", memory_bytes=8 << 30, cores=4, vector=True, name="Raspberry Pi 5")
+PI = Machine(
+    architecture="aarch64", memory_bytes=8 << 30, allowed_bytes=8 << 30, cores=4, vector=True, name="Raspberry Pi 5"
+)
 NOW_MS = 1_800_000_000_000
 
 
@@ -90,8 +92,9 @@ def test_clocks_disks_machines_and_networks_are_judged() -> None:
     assert disk(Path("/nowhere/state"), full).state == "wrong"
     assert disk(Path("/proc/self/nowhere"), None).state == "wrong"  # a file system without any room
     assert machine(PI).state == "good"
-    assert machine(msgspec.structs.replace(PI, memory_bytes=512 << 20)).state == "hint"
-    assert machine(msgspec.structs.replace(PI, vector=False)).state == "hint"
+    assert machine(msgspec.structs.replace(PI, allowed_bytes=512 << 20)).state == "hint"
+    assert machine(msgspec.structs.replace(PI, vector=False)).state == "good"  # a Pi 4: slower, and it runs
+    assert machine(msgspec.structs.replace(PI, architecture="x86_64", vector=False)).state == "hint"
 
     def deaf(address: str) -> None:
         raise OSError(19, "No such device")

@@ -42,6 +42,7 @@ class ModelWatch:
         self._suit = suit
         self._deliver = deliver
         self._anew = False  # whether it is to be chosen anew
+        self._doubted = False
         self._wake = trio.Event()
         self._tested: set[tuple[str, str]] = set()
 
@@ -52,6 +53,7 @@ class ModelWatch:
 
     def doubt(self) -> None:
         """Something went wrong in its work: ask it soon whether it is still there."""
+        self._doubted = True
         self._wake.set()
 
     async def run(self) -> None:
@@ -101,9 +103,9 @@ class ModelWatch:
         """Wait for the next probe; if the model is to be chosen anew, let go of this one and wait no longer."""
         with trio.move_on_after(seconds):
             await self._wake.wait()
-            if not self._anew:
+            if self._doubted and not self._anew:
                 await trio.sleep(_DOUBT_S)
-        self._wake = trio.Event()
+        self._wake, self._doubted = trio.Event(), False
         if self._anew:
             self._anew, self.missing = False, _LOOKING
             self._deliver(BackendChanged(None))

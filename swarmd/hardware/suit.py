@@ -106,8 +106,12 @@ def suit(
     chosen, why_roles = (roles, "as the configuration says") if roles is not None else _roles(machine, backend)
     count, why_slots = (slots, "as the configuration says") if slots is not None else _slots(machine, backend)
     shown = "all roles" if set(chosen) == set(ALL_ROLES) else ", ".join(chosen) or "no role"
+    why_model = backend.why or "it is there"
+    suggestion = room_of(machine).suggestion
+    if backend.name == "embedded" and suggestion and "ollama pull" not in why_model:
+        why_model += f"; this machine bears more: install Ollama and run `ollama pull {suggestion}`"
     reasons = (
-        f"{backend.model}: {backend.why}" if backend.why else backend.model,
+        f"{backend.model}: {why_model}",
         f"{shown}: {why_roles}",
         f"{count} at a time: {why_slots}",
     )
@@ -174,8 +178,10 @@ def _placed(gpu: float | None) -> str:
 
 def _slots(machine: Machine, backend: Backend) -> tuple[int, str]:
     offered = backend.slots
+    if offered <= 1 and backend.name == "ollama":
+        return 1, "Ollama serves one, unless OLLAMA_NUM_PARALLEL says more; then say so in [model] slots"
     if offered <= 1:
-        return 1, "more is for the configuration to say ([model] slots)"
+        return 1, "it serves one"
     most = offered
     if backend.tokens_per_s is None:
         most = _SLOTS_UNMEASURED_MAX

@@ -28,6 +28,7 @@ _CONNECT_S = 3  # a machine of the home answers at once or is off
 _REPLY_BYTES_MAX = 1 << 20  # a list of models, or words of refusal
 _LINE_BYTES_MAX = 2 * ANSWER_BYTES_MAX  # one piece of an answer, with what servers wrap it in
 _SAID_CHARACTERS = 200  # of a server's own words for what is wrong
+_CONTEXT_TOKENS = 4_096  # of a server that does not tell; few are set up with less
 _SLOTS = {"vllm": 4}  # it works on many requests together; of others one is known to be safe
 
 Json = dict[str, Any]
@@ -138,7 +139,7 @@ class OpenAiLlm:
             name=picked.name,
             why=picked.why,
             tier=tier,
-            context_tokens=context_for(tier, context, self._wanted_context),
+            context_tokens=context_for(tier, context, self._wanted_context or (None if context else _CONTEXT_TOKENS)),
             slots=self._wanted_slots or slots,
         )
 

@@ -47,12 +47,8 @@ class Mischief:
         self._left += [("any", "busy")] * 5
         self._left += [(kind, "empty") for kind in ("split", "marks", "text")]
         self._left += [("split", "prose"), ("marks", "prose"), ("split", "unclosed thought"), ("split", "twenty-five")]
-        self._left += [
-            ("split", "echo"),
-            ("marks", "out of range"),
-            ("marks", "no number"),
-            ("any", "slow first token"),
-        ]
+        self._left += [("split", "echo"), ("marks", "out of range"), ("marks", "no number")]
+        self._left += [("any", "slow first token")]
         self._rng.shuffle(self._left)
 
     def __call__(self, request: Json) -> str | Reply:
@@ -167,23 +163,14 @@ def test_every_goal_ends_whatever_the_models_do(seed: int) -> None:
                 await home.until(lambda status: status.model != "" and status.peers_alive == 2, number)
             waiting = list(GOALS)
             while waiting or not mischief.is_over:
-                text = (
-                    waiting.pop() if waiting else f"Goal after goal until every fault has been seen {len(fake.asked)}"
-                )
+                text = waiting.pop() if waiting else f"Another goal, since faults are left, after {len(fake.asked)}"
                 goal = await home.loops[len(waiting) % 3].command(SetGoal(text=text, limits=Limits(depth=1)))
                 ((status, _),) = await home.ends(str(goal))
                 assert status in ("done", "failed")
 
     at_home(home, journey, 110)
-    assert {
-        *BEFORE,
-        *AMID,
-        "empty",
-        "prose",
-        "out of range",
-        "no number",
-        "slow first token",
-    } <= mischief.happened.keys()
+    misfits = {"empty", "prose", "echo", "twenty-five", "unclosed thought", "out of range", "no number"}
+    assert mischief.happened.keys() == {*BEFORE, *AMID, *misfits, "slow first token"}
     assert mischief.happened["busy"] >= 5
     assert fake.forgot == 0
 
@@ -264,7 +251,8 @@ def test_peers_are_told_which_model_was_chosen_and_why() -> None:
             with trio.fail_after(20):
                 while True:
                     peers = await home.loops[0].command(ListPeers())
-                    (peer,) = peers or (None,)  # type: ignore[misc]
+                    assert isinstance(peers, tuple)
+                    peer = peers[0] if peers else None
                     if isinstance(peer, PeerView) and peer.tokens_per_s:
                         break
                     await trio.sleep(0.05)

@@ -10,7 +10,7 @@ from swarmd.hardware.suit import ALL_ROLES, pick
 from swarmd.ports import Candidate
 from swarmd.roles.work import Backend
 from swarmd.vocab.faults import LocalMistake
-from tests.unit.hardware.recorded import machine
+from tests.unit.hardware.recorded import MACHINES, machine
 
 GB = 1_000_000_000
 SHELF = (  # name, billions, of which each token needs, size of the file
@@ -107,6 +107,12 @@ def test_a_mixture_of_experts_is_as_fast_as_its_working_part(tmp_path: Path) -> 
     assert pick(machine(tmp_path / "two", "mini-PC, 16 GB"), [*PULLED, mixture], local=True).name == "qwen3:4b"
 
 
+def test_who_works_with_the_tiny_model_is_told_what_the_machine_bears(tmp_path: Path) -> None:
+    tiny = Backend(name="embedded", model="SmolLM2", tier="tiny", why="it comes with swarmd")
+    assert "install Ollama and run `ollama pull qwen3.5:2b`" in suit(machine(tmp_path / "a", PI_5), tiny).reasons[0]
+    assert suit(machine(tmp_path / "b", "Pi 4, 2 GB"), tiny).reasons[0] == "SmolLM2: it comes with swarmd"
+
+
 def test_a_machine_with_room_for_more_is_told_which_command_fills_it(tmp_path: Path) -> None:
     found = machine(tmp_path, "desktop, 24 GB GPU")
     assert "`ollama pull gpt-oss:20b`" in pick(found, PULLED[:4], local=True).why
@@ -169,7 +175,7 @@ def test_reasons_are_whole_sentences_of_model_roles_and_slots(tmp_path: Path) ->
     assert suit(machine(tmp_path, PI_5), measured).reasons == (
         "qwen3:4b: it is there",
         "all roles: it writes 4.8 tokens a second on the CPU",
-        "1 at a time: more is for the configuration to say ([model] slots)",
+        "1 at a time: Ollama serves one, unless OLLAMA_NUM_PARALLEL says more; then say so in [model] slots",
     )
 
 
@@ -190,3 +196,12 @@ def test_a_machine_of_which_nothing_is_known_gets_a_small_model_and_every_role()
     assert pick(unknown, PULLED, local=True).name == "qwen3:4b"
     assert suit(unknown, SERVED).roles == ALL_ROLES
     assert "unknown memory" in describe(unknown)
+
+
+def test_the_table_on_the_page_is_what_is_chosen(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "hardware.md").read_text("utf-8")
+    for name in MACHINES:
+        room = room_of(machine(tmp_path / name, name))
+        suggestion = f"`{room.suggestion}`" if room.suggestion else "–"
+        row = f"| {name} | {room.billions:g} | {suggestion} |"
+        assert row in page or name == "laptop of 2011", row

@@ -19,7 +19,7 @@ def adapter(fake: FakeOpenAi, model: str | None = None, key: str = "") -> OpenAi
 
 @pytest.mark.parametrize(
     ("manner", "context", "slots"),
-    [("llamacpp", 6_144, 4), ("lmstudio", 3_000, 1), ("vllm", 6_000, 4), ("bare", 8_192, 1)],
+    [("llamacpp", 6_144, 4), ("lmstudio", 3_000, 1), ("vllm", 6_000, 4), ("bare", 4_096, 1)],
 )
 def test_context_and_slots_are_what_each_server_tells_of_itself(manner: Manner, context: int, slots: int) -> None:
     async def test(fake: FakeOpenAi) -> None:

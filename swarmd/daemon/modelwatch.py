@@ -1,6 +1,7 @@
-"""Finds a model, sees that it stays, tests its speed once, and finds another one when it goes. Nothing restarts."""
+"""Finds a model, sees that it stays, has it tested once, and finds another one when it goes. Nothing restarts."""
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -19,6 +20,7 @@ _log = logging.getLogger("swarmd.daemon")
 _PROBE_S = 30.0  # how often the model is asked whether it is there; costs one small request
 _PROBE_AGAIN_S = 5.0  # while it is away
 _DOUBT_S = 1.0  # the soonest that a fault in its work has it asked again
+_TESTS_MAX = 3  # a server may be busy at the first one
 _LOOKING = "still looking for one"
 
 Choose = Callable[[], Awaitable[Llm]]
@@ -43,8 +45,9 @@ class ModelWatch:
         self._deliver = deliver
         self._anew = False  # whether it is to be chosen anew
         self._doubted = False
+        self._testing = False
         self._wake = trio.Event()
-        self._tested: set[tuple[str, str]] = set()
+        self._tests: Counter[tuple[str, str]] = Counter()  # of each backend's model
 
     def choose_by(self, choose: Choose, suit: Suit) -> None:
         """Look for a model in another way from now on. What the present one is doing begins again with the next."""
@@ -84,8 +87,9 @@ class ModelWatch:
         )
         self.missing = ""
         model = (backend.name, backend.model)
-        if backend.tokens_per_s is None and model not in self._tested:
-            self._tested.add(model)
+        if backend.tokens_per_s is None and not self._testing and self._tests[model] < _TESTS_MAX:
+            self._tests[model] += 1
+            self._testing = True
             nursery.start_soon(self._test, self.llm)
         await self._rest(_PROBE_S)
 
@@ -98,6 +102,8 @@ class ModelWatch:
         else:
             if llm is self.llm:
                 self._wake.set()
+        finally:
+            self._testing = False
 
     async def _rest(self, seconds: float) -> None:
         """Wait for the next probe; if the model is to be chosen anew, let go of this one and wait no longer."""
@@ -113,7 +119,7 @@ class ModelWatch:
 
     async def _let_go(self) -> None:
         llm, self.llm = self.llm, None
-        self._tested.clear()
+        self._tests.clear()
         if llm is not None:
             with suppress(RemoteFault):
                 await llm.close()

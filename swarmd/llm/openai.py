@@ -124,6 +124,10 @@ class OpenAiLlm:
         status, said = await self._get("/v1/models")
         if status in (401, 403):
             raise _wants_key(self._host)
+        if status == 503:
+            raise LocalMistake(
+                f"the model server at {self._host} is still loading its model; it is taken when it is ready"
+            )
         listed = [entry for entry in _dicts(said.get("data")) if isinstance(entry.get("id"), str)]
         if status != 200 or not isinstance(said.get("data"), list):
             raise LocalMistake(

@@ -49,10 +49,13 @@ class FakeOpenAi(FakeServer):
         self.minds = minds
         self.key = key
         self.counts = counts
+        self.loading = False
 
     async def route(self, path: str, headers: dict[str, str], body: Json, stream: trio.SocketStream) -> None:
         if self.key and headers.get("authorization") != f"Bearer {self.key}":
             await whole_out(stream, 401, {"error": {"message": "Invalid API Key", "code": 401}})
+        elif path == "/v1/models" and self.loading:
+            await whole_out(stream, *_REFUSALS["busy"])
         elif path == "/v1/models":
             await whole_out(stream, 200, {"object": "list", "data": [self._listed(name) for name in self.models]})
         elif path == "/props" and self.manner == "llamacpp":

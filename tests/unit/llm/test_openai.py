@@ -99,6 +99,15 @@ def test_a_model_that_it_does_not_have_is_named_beside_those_that_it_has() -> No
     run_with(FakeOpenAi({"tiny-1b": "", "big-30b": "", "nomic-embed": ""}, [SPLIT]), test)
 
 
+def test_a_server_that_is_loading_is_told_apart_from_one_that_is_wrong() -> None:
+    async def test(fake: FakeOpenAi) -> None:
+        fake.loading = True
+        with pytest.raises(LocalMistake, match="still loads"):
+            await adapter(fake).probe()
+
+    run_with(FakeOpenAi(ONE, []), test)
+
+
 def test_without_a_count_the_pieces_are_counted() -> None:
     async def test(fake: FakeOpenAi) -> None:
         llm = adapter(fake)

@@ -102,7 +102,7 @@ def test_a_model_that_it_does_not_have_is_named_beside_those_that_it_has() -> No
 def test_a_server_that_is_loading_is_told_apart_from_one_that_is_wrong() -> None:
     async def test(fake: FakeOpenAi) -> None:
         fake.loading = True
-        with pytest.raises(LocalMistake, match="still loads"):
+        with pytest.raises(LocalMistake, match="still loading"):
             await adapter(fake).probe()
 
     run_with(FakeOpenAi(ONE, []), test)

@@ -38,6 +38,7 @@ RETRIES_MAX = 2  # of a request that came to nothing; then another peer is the b
 _EMPTY_RETRIES_MAX = 1  # a model that says nothing twice has nothing to say
 BUSY_RETRIES_MAX = 5  # half a minute in all: a queue that is full now moves on
 _BACKOFF_FACTOR_MAX = 16
+_TOKENS_MAX = 1_000_000  # that a server may say it wrote
 _REMEMBERED = 5  # marks of own judgements, to notice a judge that does not read
 _SHOWN_CHARACTERS = 160  # of an answer that could not be read, for whoever wants to know why
 _CUT = "\n\n[cut: the model had no room to finish]"
@@ -135,6 +136,7 @@ class Asker:
                 if count == 1 and not begun:
                     begun, until, patience = ended, ended + SELF_TEST_S_MAX, self._deadlines.next_token
                 if piece.end or ended >= until or count > SELF_TEST_TOKENS:
+                    count = max(count, min(piece.tokens, SELF_TEST_TOKENS))  # a piece may hold several tokens
                     break
         if count < 2 or ended <= begun:
             raise RemoteFault(f"{self._who} wrote too little in its self-test to be measured")
@@ -164,7 +166,7 @@ class Asker:
         if piece.end == "length" and prompt.schema is not None:
             raise Truncated("the model's answer was cut at its limit")
         spent = round((trio.current_time() - started) * 1000)
-        usage = Usage(tokens=max(0, piece.tokens or len(texts)), ms=spent)
+        usage = Usage(tokens=min(max(0, piece.tokens or len(texts)), _TOKENS_MAX), ms=spent)
         return "".join(texts), usage, piece.end == "length"
 
     async def _next(self, pieces: AsyncGenerator[Piece, None], patience: float) -> Piece | None:

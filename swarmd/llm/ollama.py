@@ -4,7 +4,6 @@ Its client waits for ever and takes a broken stream for an end, so deadlines and
 (`asking`). One context length per model, since another one makes the server load the model again.
 """
 
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Literal, cast
@@ -16,6 +15,7 @@ from ollama import AsyncClient, ChatResponse, ResponseError
 
 from swarmd.llm.address import is_local
 from swarmd.llm.asking import Asker, Away, Busy, Deadlines, Piece
+from swarmd.llm.bounded import BoundedTransport
 from swarmd.llm.candidates import candidate, context_for, largest, tier_of, writes
 from swarmd.llm.prompts import Prompt
 from swarmd.llm.reading import Unreadable
@@ -61,8 +61,12 @@ class OllamaLlm:
         self._slots = slots
         self._wanted_context = context_tokens
         self._pick = pick
-        # trust_env: a proxy variable would take even loopback away
-        self._client = AsyncClient(host=host, timeout=httpx.Timeout(None, connect=_CONNECT_S), trust_env=False)
+        self._client = AsyncClient(
+            host=host,
+            timeout=httpx.Timeout(None, connect=_CONNECT_S),
+            trust_env=False,
+            transport=BoundedTransport(),
+        )
         self._closed = False
         self._model: _Model | None = None
         self._speeds: dict[str, float] = {}
@@ -78,7 +82,7 @@ class OllamaLlm:
             raise LocalMistake(
                 f"no Ollama answers at {self._host}: start it there, or correct host in [model]"
             ) from error
-        except (ResponseError, ValueError) as error:
+        except (ResponseError, ValueError, RecursionError) as error:
             what = type(error).__name__
             raise NotOllama(f"what answers at {self._host} is no Ollama that swarmd knows ({what})") from error
         return Backend(
@@ -101,11 +105,11 @@ class OllamaLlm:
         try:
             with trio.fail_after(_PROBE_S):
                 loaded = (await self._client.ps()).models
-        except (httpx.HTTPError, ConnectionError, ResponseError, ValueError, trio.TooSlowError):
+        except (httpx.HTTPError, ConnectionError, ResponseError, ValueError, RecursionError, trio.TooSlowError):
             return  # where it runs is good to know, and no more
         for each in loaded:
             if each.model == model.name and each.size:
-                self._gpu[model.name] = min(1.0, (each.size_vram or 0) / each.size)
+                self._gpu[model.name] = min(1.0, max(0, each.size_vram or 0) / each.size)
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`."""
@@ -136,7 +140,7 @@ class OllamaLlm:
             raise _fault(error, model.name) from error
         except (httpx.HTTPError, ConnectionError) as error:
             raise Away(f"Ollama does not answer: {type(error).__name__}") from error
-        except (json.JSONDecodeError, ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # the client decodes each line without a check of its own
             raise Unreadable(f"Ollama sent something malformed: {type(error).__name__}") from error
 

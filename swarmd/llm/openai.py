@@ -16,6 +16,7 @@ import trio
 
 from swarmd.llm.address import is_local
 from swarmd.llm.asking import Asker, Away, Busy, Deadlines, Piece
+from swarmd.llm.bounded import BoundedTransport
 from swarmd.llm.candidates import candidate, context_for, largest, tier_of, writes
 from swarmd.llm.prompts import Prompt
 from swarmd.llm.reading import ANSWER_BYTES_MAX, Unreadable
@@ -29,6 +30,7 @@ _REPLY_BYTES_MAX = 1 << 20  # a list of models, or words of refusal
 _LINE_BYTES_MAX = 2 * ANSWER_BYTES_MAX  # one piece of an answer, with what servers wrap it in
 _SAID_CHARACTERS = 200  # of a server's own words for what is wrong
 _CONTEXT_TOKENS = 4_096  # of a server that does not tell; few are set up with less
+_SLOTS_MAX = 64  # more requests at once than a home has work for
 _SLOTS = {"vllm": 4}  # it works on many requests together; of others one is known to be safe
 
 Json = dict[str, Any]
@@ -69,7 +71,8 @@ class OpenAiLlm:
             base_url=self._host,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(None, connect=_CONNECT_S),
-            trust_env=False,  # a proxy variable would take even loopback away
+            trust_env=False,
+            transport=BoundedTransport(),
         )
         self._model: _Model | None = None
         self._speeds: dict[str, float] = {}
@@ -170,7 +173,9 @@ class OpenAiLlm:
         if owner == "llamacpp":
             meta = _dict(entry.get("meta"))
             _, props = await self._get("/props")
-            return _count(meta.get("n_ctx")) or _count(meta.get("n_ctx_train")), _count(props.get("total_slots")) or 1
+            return _count(meta.get("n_ctx")) or _count(meta.get("n_ctx_train")), min(
+                _count(props.get("total_slots")) or 1, _SLOTS_MAX
+            )
         _, said = await self._get("/api/v0/models")  # LM Studio's own
         shown = next((each for each in _dicts(said.get("data")) if each.get("id") == entry["id"]), {})
         return _count(shown.get("loaded_context_length")) or _count(shown.get("max_context_length")), 1
@@ -181,7 +186,7 @@ class OpenAiLlm:
             body = await _limited(response)
         try:
             said = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         return response.status_code, _dict(said)
 

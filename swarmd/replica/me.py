@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from swarmd.roles.work import Backend
 from swarmd.vocab.ids import PeerId
 
+_TOKENS_PER_S_MAX = 1_000_000  # of what a server says of itself
 ROLES = ("decomposer", "scorer", "executor")
 
 
@@ -42,7 +43,7 @@ class Me:
     def tokens_per_s(self) -> int:
         """What its model wrote in its self-test, in whole tokens a second and at least 1; 0 if it had none."""
         measured = self.backend.tokens_per_s if self.backend else None
-        return 0 if measured is None else max(1, round(measured))
+        return 0 if measured is None else round(min(max(measured, 1), _TOKENS_PER_S_MAX))
 
     @property
     def slots(self) -> int:

@@ -104,6 +104,8 @@ class FakeOllama(FakeServer):
                 await chunk_out(stream, b'{"message": {"role": "assistant", "cont\n')
             case "no object":
                 await chunk_out(stream, b"[1, 2]\n")
+            case "deep line":
+                await chunk_out(stream, b"[" * 100_000 + b"\n")
             case "error line":
                 await chunk_out(stream, b'{"error": "an error was encountered while running the model"}\n')
         done = {

@@ -100,6 +100,8 @@ class FakeOpenAi(FakeServer):
                 await chunk_out(stream, b'data: {"choices": [{"ind\n\n')
             case "no object":
                 await chunk_out(stream, b"data: [1, 2]\n\n")
+            case "deep line":
+                await chunk_out(stream, b"data: " + b"[" * 100_000 + b"\n\n")
             case "error line":
                 await chunk_out(stream, _event({"error": {"message": "the engine is dead", "code": 500}}))
         reason = "length" if reply.fault == "length" else "stop"

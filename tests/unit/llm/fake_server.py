@@ -30,12 +30,24 @@ Fault = Literal[
     "closed",  # the connection breaks
     "bad line",  # half a line of JSON
     "no object",  # JSON, and no object
+    "deep line",  # brackets without end
+    "endless line",  # a line that never ends
     "error line",  # the server's own words that it failed
     "length",  # ends in order, since there is no more room
     "runaway",  # pieces without end
 ]
 BEFORE: tuple[Fault, ...] = ("missing", "busy", "crash", "gateway", "refused", "dropped", "hang")
-AMID: tuple[Fault, ...] = ("stall", "no done", "closed", "bad line", "no object", "error line", "length", "runaway")
+AMID: tuple[Fault, ...] = (
+    "stall",
+    "no done",
+    "closed",
+    "bad line",
+    "no object",
+    "deep line",
+    "error line",
+    "length",
+    "runaway",
+)
 
 
 @dataclass(frozen=True)
@@ -139,6 +151,9 @@ class FakeServer:
             await stream.send_all(b"0\r\n\r\n")
         if reply.fault == "closed":
             await stream.aclose()
+        if reply.fault == "endless line":
+            while True:
+                await chunk_out(stream, b"x" * (1 << 20))
         return reply.fault not in ("stall", "no done", "closed")
 
 

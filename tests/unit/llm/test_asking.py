@@ -148,7 +148,17 @@ def test_waits_for_a_busy_server_double_and_two_peers_do_not_wait_in_step() -> N
 
 BROKEN: list[Reply] = [
     Reply(fault=fault)
-    for fault in ("no done", "closed", "bad line", "no object", "error line", "crash", "gateway", "dropped")
+    for fault in (
+        "no done",
+        "closed",
+        "bad line",
+        "no object",
+        "deep line",
+        "error line",
+        "crash",
+        "gateway",
+        "dropped",
+    )
 ] + [Reply("No JSON."), Reply('{"subgoals": "none"}'), Reply("<think>on and on {")]
 
 
@@ -252,6 +262,14 @@ def test_an_answer_that_runs_away_is_ended_by_us(serve: Any) -> None:
         await fake.cut_off.wait()
 
     serve([Reply("x" * 200_000)], test)
+
+
+def test_a_line_without_an_end_is_given_up_before_it_fills_the_memory(serve: Any) -> None:
+    async def test(llm: Llm, fake: FakeServer) -> None:
+        await fault_of(llm, EXECUTE)
+        await fake.cut_off.wait()
+
+    serve([Reply("one", "endless line")], test)
 
 
 def test_a_model_that_is_let_go_in_the_middle_of_its_work_is_a_fault_of_the_model(serve: Any) -> None:

@@ -108,6 +108,20 @@ def test_a_server_that_is_loading_is_told_apart_from_one_that_is_wrong() -> None
     run_with(FakeOpenAi(ONE, []), test)
 
 
+def test_a_packed_answer_is_not_unpacked() -> None:
+    class Packing(FakeOpenAi):
+        async def route(self, *request: object) -> None:
+            body = b"\x1f\x8b\x08\x00 whatever it grows to"
+            head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+            await request[-1].send_all(head.encode() + body)  # type: ignore[attr-defined]
+
+    async def test(fake: FakeOpenAi) -> None:
+        with pytest.raises(LocalMistake, match="no model server answers"):
+            await adapter(fake).probe()
+
+    run_with(Packing(ONE, []), test)
+
+
 def test_without_a_count_the_pieces_are_counted() -> None:
     async def test(fake: FakeOpenAi) -> None:
         llm = adapter(fake)

@@ -45,11 +45,13 @@ _CUT = "\n\n[cut: the model had no room to finish]"
 
 
 class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. *first_token*: a large model may load for minutes. *next_token*: then it must keep talking.
-    *backoff*: before the first retry; it doubles, up to sixteen times."""
+    """Seconds. *first_token*: a large model may load for minutes. *next_token*: then it must keep talking. *whole*: of an
+    answer; one token a second is slow, and less is no help. *backoff*: before the first retry; it doubles, up to
+    sixteen times."""
 
     first_token: float = 300
     next_token: float = 60
+    whole: float = 3_600
     backoff: float = 1
 
 
@@ -78,17 +80,18 @@ Send = Callable[[Prompt, int], AsyncGenerator[Piece, None]]
 
 
 class Asker:
-    """Asks through *send*, and remembers how this model judges. *who*: the server, in words."""
+    """Asks a server, and remembers how it judges. *who*: the server, in words."""
 
-    def __init__(self, who: str, send: Send, deadlines: Deadlines) -> None:
+    def __init__(self, who: str, deadlines: Deadlines) -> None:
         self._who = who
-        self._send = send
         self._deadlines = deadlines
         self._jitter = random.Random()
         self._recent: deque[tuple[float | None, float | None, float | None]] = deque(maxlen=_REMEMBERED)
 
-    async def ask(self, request: Request, model: str, context_tokens: int, on_text: Callable[[str], None]) -> Answer:
-        """See `ports.Llm.run`."""
+    async def ask(
+        self, request: Request, model: str, context_tokens: int, send: Send, on_text: Callable[[str], None]
+    ) -> Answer:
+        """See `ports.Llm.run`. *send*: to *model*, whatever else may be chosen meanwhile."""
         prompt = prompt_for(request, context_tokens)
         streams = isinstance(request, Execute | Compose)
         told = False
@@ -101,7 +104,9 @@ class Asker:
         busy = tries = 0
         while True:
             try:
-                raw, usage, is_cut = await self._answer(prompt, busy + tries, tell if streams else lambda piece: None)
+                raw, usage, is_cut = await self._answer(
+                    prompt, busy + tries, send, tell if streams else lambda piece: None
+                )
                 return self._read(raw, request, clean(model, limits.MODEL_BYTES_MAX), usage, is_cut=is_cut)
             except (Busy, Away, Unreadable) as fault:
                 if isinstance(fault, Busy):
@@ -118,13 +123,13 @@ class Asker:
                     factor = min(2 ** (busy + tries - 1), _BACKOFF_FACTOR_MAX)
                     await trio.sleep(self._deadlines.backoff * factor * self._jitter.uniform(0.5, 1.5))
 
-    async def measure(self) -> float:
+    async def measure(self, send: Send) -> float:
         """Tokens a second of a short text. Raises RemoteFault if too little comes to measure anything."""
         user = "Write the numbers from one to one hundred in words, with commas between them."
         prompt = Prompt(system="", user=user, schema=None, tokens_max=SELF_TEST_TOKENS, temperature=0)
         count = 0
         begun = ended = 0.0
-        async with aclosing(self._send(prompt, 0)) as pieces:
+        async with aclosing(send(prompt, 0)) as pieces:
             patience = self._deadlines.first_token
             until = trio.current_time() + patience + SELF_TEST_S_MAX
             while (piece := await self._next(pieces, patience)) is not None:
@@ -142,13 +147,15 @@ class Asker:
             raise RemoteFault(f"{self._who} wrote too little in its self-test to be measured")
         return (count - 1) / (ended - begun)
 
-    async def _answer(self, prompt: Prompt, attempt: int, on_text: Callable[[str], None]) -> tuple[str, Usage, bool]:
+    async def _answer(
+        self, prompt: Prompt, attempt: int, send: Send, on_text: Callable[[str], None]
+    ) -> tuple[str, Usage, bool]:
         seed = int.from_bytes(hashlib.sha256(prompt.user.encode() + bytes([attempt])).digest()[:4]) >> 1
         started = trio.current_time()
         texts: list[str] = []
         size = 0
         # a generator that is left without being closed leaves the server generating
-        async with aclosing(self._send(prompt, seed)) as pieces:
+        async with aclosing(send(prompt, seed)) as pieces:
             patience = self._deadlines.first_token
             while True:
                 piece = await self._next(pieces, patience)
@@ -162,6 +169,8 @@ class Asker:
                     on_text(piece.text)
                 if piece.end:
                     break
+                if trio.current_time() - started > self._deadlines.whole:
+                    raise RemoteFault(f"{self._who} did not finish within {self._deadlines.whole:g} s")
                 patience = self._deadlines.next_token
         if piece.end == "length" and prompt.schema is not None:
             raise Truncated("the model's answer was cut at its limit")

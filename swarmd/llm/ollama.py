@@ -6,6 +6,7 @@ Its client waits for ever and takes a broken stream for an end, so deadlines and
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Literal, cast
 
 import httpx
@@ -71,7 +72,7 @@ class OllamaLlm:
         self._model: _Model | None = None
         self._speeds: dict[str, float] = {}
         self._gpu: dict[str, float] = {}
-        self._asker = Asker("Ollama", self._send, deadlines or Deadlines())
+        self._asker = Asker("Ollama", deadlines or Deadlines())
 
     async def probe(self) -> Backend:
         """See `ports.Llm`. Asks the server for its models; loads none."""
@@ -101,7 +102,7 @@ class OllamaLlm:
     async def measure(self) -> None:
         """See `ports.Llm`."""
         model = await self._known()
-        self._speeds[model.name] = await self._asker.measure()
+        self._speeds[model.name] = await self._asker.measure(partial(self._send, model))
         try:
             with trio.fail_after(_PROBE_S):
                 loaded = (await self._client.ps()).models
@@ -114,7 +115,8 @@ class OllamaLlm:
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`."""
         model = await self._known()
-        return await self._asker.ask(request, model.name, model.context_tokens, on_text)
+        send = partial(self._send, model)
+        return await self._asker.ask(request, model.name, model.context_tokens, send, on_text)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -127,9 +129,7 @@ class OllamaLlm:
         assert self._model is not None
         return self._model
 
-    async def _send(self, prompt: Prompt, seed: int) -> AsyncGenerator[Piece, None]:
-        assert self._model is not None
-        model = self._model
+    async def _send(self, model: _Model, prompt: Prompt, seed: int) -> AsyncGenerator[Piece, None]:
         if self._closed:
             raise Away("the model was let go of")
         try:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Literal
 
 import httpx
@@ -77,7 +78,7 @@ class OpenAiLlm:
         self._model: _Model | None = None
         self._speeds: dict[str, float] = {}
         self._refused: set[Courtesy] = set()
-        self._asker = Asker("the model server", self._send, deadlines or Deadlines())
+        self._asker = Asker("the model server", deadlines or Deadlines())
 
     async def probe(self) -> Backend:
         """See `ports.Llm`. Asks the server for its models; loads none."""
@@ -104,12 +105,13 @@ class OpenAiLlm:
     async def measure(self) -> None:
         """See `ports.Llm`."""
         model = await self._known()
-        self._speeds[model.name] = await self._asker.measure()
+        self._speeds[model.name] = await self._asker.measure(partial(self._send, model))
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`."""
         model = await self._known()
-        return await self._asker.ask(request, model.name, model.context_tokens, on_text)
+        send = partial(self._send, model)
+        return await self._asker.ask(request, model.name, model.context_tokens, send, on_text)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -192,13 +194,12 @@ class OpenAiLlm:
 
     # --- one answer ------------------------------------------------------------------------------------------------
 
-    async def _send(self, prompt: Prompt, seed: int) -> AsyncGenerator[Piece, None]:
-        assert self._model is not None
+    async def _send(self, model: _Model, prompt: Prompt, seed: int) -> AsyncGenerator[Piece, None]:
         try:
             while True:
                 if self._client.is_closed:
                     raise Away("the model was let go of")
-                body = self._body(self._model.name, prompt, seed)
+                body = self._body(model.name, prompt, seed)
                 async with self._client.stream("POST", "/v1/chat/completions", json=body) as response:
                     if response.status_code == 200:
                         async with aclosing(_pieces(response)) as pieces:
@@ -257,7 +258,7 @@ async def _pieces(response: httpx.Response) -> AsyncGenerator[Piece, None]:
             usage, timings = _dict(said.get("usage")), _dict(said.get("timings"))
             tokens = _count(usage.get("completion_tokens")) or tokens
             if isinstance(measured := timings.get("predicted_per_second"), int | float):  # llama-server's
-                speed = measured or None
+                speed = measured if 0 < measured < float("inf") else None
             for choice in _dicts(said.get("choices"))[:1]:
                 delta = _dict(choice.get("delta"))
                 text = delta.get("content")

@@ -135,7 +135,7 @@ def test_waits_for_a_busy_server_double_and_two_peers_do_not_wait_in_step() -> N
 
         async def main() -> None:
             with pytest.raises(Busy):
-                await Asker("it", send, Deadlines()).ask(PROPOSE, "m", 4_096, silent)
+                await Asker("it", Deadlines()).ask(PROPOSE, "m", 4_096, send, silent)
 
         trio.run(main, clock=MockClock(autojump_threshold=0))
         return [after - before for before, after in itertools.pairwise(asked)]
@@ -262,6 +262,14 @@ def test_an_answer_that_runs_away_is_ended_by_us(serve: Any) -> None:
         await fake.cut_off.wait()
 
     serve([Reply("x" * 200_000)], test)
+
+
+def test_an_answer_that_drips_for_ever_is_ended_by_us(serve: Any) -> None:
+    async def test(llm: Llm, fake: FakeServer) -> None:
+        assert "did not finish within 0.5 s" in await fault_of(llm)
+        await fake.cut_off.wait()
+
+    serve([Reply(fault="runaway", piece_s=0.05)], test, Deadlines(first_token=2, next_token=2, whole=0.5))
 
 
 def test_a_line_without_an_end_is_given_up_before_it_fills_the_memory(serve: Any) -> None:

@@ -167,6 +167,32 @@ def test_a_self_test_tells_how_fast_it_is_and_whether_it_lies_in_the_gpu() -> No
     run_with(FakeOllama(MODELS, [Reply("one, two", load_s=0.2)], in_vram=1), test)
 
 
+def test_an_answer_is_by_the_model_that_was_asked_whatever_is_chosen_meanwhile() -> None:
+    async def test(fake: FakeOllama) -> None:
+        llm = adapter(fake)
+        assert (await llm.probe()).model == "qwen3:4b"
+        fake.models["qwen3:8b"] = "8.2B"
+
+        def reply(request: object) -> Reply | str:
+            return Reply(fault="crash") if len(fake.asked) == 1 else SPLIT
+
+        fake.script = reply
+        answers: list[object] = []
+        async with trio.open_nursery() as nursery:
+
+            async def run() -> None:
+                answers.append(await llm.run(PROPOSE, silent))
+
+            nursery.start_soon(run)
+            assert (await llm.probe()).model == "qwen3:8b"
+        assert [asked["model"] for asked in fake.asked] == ["qwen3:4b", "qwen3:4b"]
+        (answer,) = answers
+        assert isinstance(answer, Split) and answer.model == "qwen3:4b"
+        await llm.close()
+
+    run_with(FakeOllama(dict(MODELS), []), test)
+
+
 def test_a_page_of_another_server_is_no_ollama() -> None:
     class Other(FakeOllama):
         async def route(self, *request: object) -> None:

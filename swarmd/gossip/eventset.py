@@ -14,6 +14,7 @@ from sortedcontainers import SortedList
 from swarmd.events.codec import group as group_of
 from swarmd.events.envelope import Envelope, Opened
 from swarmd.gossip.frames import Bound, GroupSummary
+from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId
 
 FINGERPRINT_BYTES = 16
@@ -73,6 +74,7 @@ class EventSet:
     def __init__(self) -> None:
         self._opened: dict[EventId, Opened] = {}
         self._total = 0
+        self.bytes = 0  # of memory, about
         self.groups: dict[str, Group] = {}
         self.forgotten: dict[str, GroupSummary] = {}  # groups that were dropped, as they were: not to be taken in again
 
@@ -98,6 +100,7 @@ class EventSet:
         name = group_of(opened.id, opened.event)
         self.groups.setdefault(name, Group()).add(opened.event.hlc, opened.id)
         self._total += int(opened.id, 16)
+        self.bytes += opened.envelope.size + limits.EVENT_OVERHEAD_BYTES
         return True
 
     def forget(self, name: str) -> GroupSummary:
@@ -105,7 +108,7 @@ class EventSet:
         group = self.groups.pop(name)
         summary = GroupSummary(name, len(group.keys), group.fingerprint(0, len(group.keys)))
         for identifier in group.ids(0, len(group.keys)):
-            del self._opened[identifier]
+            self.bytes -= self._opened.pop(identifier).envelope.size + limits.EVENT_OVERHEAD_BYTES
             self._total -= int(identifier, 16)
         self.forgotten[name] = summary
         return summary

@@ -45,8 +45,8 @@ _CUT = "\n\n[cut: the model had no room to finish]"
 
 
 class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. *first_token*: a large model may load for minutes. *next_token*: then it must keep talking. *whole*: of an
-    answer; one token a second is slow, and less is no help. *backoff*: before the first retry; it doubles, up to
+    """Seconds. *first_token*: a large model may load for minutes. *next_token*: then it must keep talking. *whole*: of
+    an answer; one token a second is slow, and less is no help. *backoff*: before the first retry; it doubles, up to
     sixteen times."""
 
     first_token: float = 300

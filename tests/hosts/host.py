@@ -113,6 +113,13 @@ class Host:
         """Let it go on."""
         self._cgroup.thaw()
 
+    def root(self) -> Path | None:
+        """Its files as it sees them, from outside; None while it is off."""
+        try:
+            return Path(f"/proc/{self._leader()}/root") if self.on else None
+        except LookupError:
+            return None
+
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def run(self, *command: str, user: str = "root", feed: str = "", check: bool = True, seconds: float = 120.0) -> str:

@@ -127,10 +127,10 @@ class Swarm:
             seconds,
         )
 
-    def give(self, host: Host, text: str = "A birthday party for a ten-year-old", *, depth: int = 1) -> str:
-        """Set a goal; its id. From now on it must end."""
+    def give(self, host: Host, text: str = "A birthday party for a ten-year-old") -> str:
+        """Set a goal of one split, five tasks and a composition; its id. From now on it must end."""
         policy = Policy(lease_ms=int(LEASE_S * 1_000))
-        request = GoalRequest(text=text, limits=Limits(depth=depth), policy=policy)
+        request = GoalRequest(text=text, limits=Limits(depth=1), policy=policy)
         goal = _ask(host, lambda client: client.set_goal(request))
         assert goal is not None, f"{host.name} does not answer"
         self.goals.append(goal)
@@ -139,7 +139,12 @@ class Swarm:
     def caught(self, goal: str, seen_by: Host, *, but: Iterable[Host] = ()) -> Work:
         """Wait until a host other than *but* is in the midst of writing a leaf."""
         found: list[Work] = []
-        self.until(lambda: found.extend(self.writing(goal, seen_by, but=but)) or found)
+
+        def is_caught() -> bool:
+            found.extend(self.writing(goal, seen_by, but=but))
+            return bool(found)
+
+        self.until(is_caught)
         return found[0]
 
     def end(self, goal: str, hosts: Iterable[Host] = ()) -> float:
@@ -147,7 +152,7 @@ class Swarm:
         return self.until(lambda: self.done(goal, hosts))
 
     def cut_power(self, *hosts: Host) -> None:
-        """Let *hosts* go dark at once. Their links break first: the kernel that they share with us would say goodbye."""
+        """Let *hosts* go dark at once. Their links break first: the kernel, which lives on, would say goodbye."""
         for host in hosts:
             self.home.cable(host, whole=False)
         for host in hosts:
@@ -179,7 +184,7 @@ def tasks(view: GoalView) -> list[TaskView]:
     return list(walk(view.root))
 
 
-def found(view: GoalView, task: str) -> TaskView:
+def task_of(view: GoalView, task: str) -> TaskView:
     """One task of a goal."""
     return next(each for each in walk(view.root) if each.id == task)
 

@@ -9,7 +9,7 @@ from tests.hosts.daemon import SCRIPTED
 from tests.hosts.host import LAN_INTERFACE
 from tests.hosts.journal import first
 from tests.hosts.lan import PREFIX
-from tests.hosts.swarm import LEASE_S, NAMES, WORK_MS, Swarm, found
+from tests.hosts.swarm import LEASE_S, NAMES, WORK_MS, Swarm, task_of
 from tests.hosts.test_faults_of_hosts import AGAIN, LEVEL, SILENT, after, repeated
 from tests.hosts.times import Times
 
@@ -67,7 +67,7 @@ def test_two_halves_that_do_the_same_leaf_keep_both_results_and_count_one(swarm:
 
     def results(host: object) -> int:
         view = next((swarm.view(each, goal) for each in hosts if each is host), None)
-        return len(found(view, work.task).results) if view is not None else 0
+        return len(task_of(view, work.task).results) if view is not None else 0
 
     swarm.until(lambda: results(work.host) == 1 and results(ours[0]) == 1)
     swarm.end(goal)
@@ -115,7 +115,7 @@ def test_a_host_whose_address_changes_in_the_midst_of_a_task_is_found_again_and_
     check(three, {work.host: f"{PREFIX}99"})
     view = three.view(kitchen, goal)
     assert view is not None
-    assert len(found(view, work.task).results) == 1, "its claim is kept, or retaken once"
+    assert len(task_of(view, work.task).results) == 1, "its claim is kept, or retaken once"
     assert {peer.name for peer in three.peers(kitchen)} == {host.name for host in three.hosts[1:]}
     assert len(three.peers(kitchen)) == 2
     times.note("address changed", "linked with all again", linked_s)

@@ -12,7 +12,7 @@ BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test hosts lint format sim soak sim-report mutants bench kill man completions deb debs api screens locks clean help
+.PHONY: demo test hosts hosts-times host-tools lint format sim soak sim-report mutants bench kill man completions deb debs api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -56,11 +56,18 @@ KILLS ?= 1000
 kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
 	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
 
-hosts: .venv/dev .venv/fleet $(if $(ONLY),deb,debs)  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
+hosts: .venv/dev .venv/fleet $(if $(ONLY),deb,debs) host-tools  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
+	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
+
+REPEATS ?= 5
+
+hosts-times: .venv/dev debs host-tools  ## Faults on booted hosts, the four that matter most REPEATS times, and how long things took
+	SWARMD_TEST_REPEATS=$(REPEATS) $(BIN)/python -m pytest -n 0 tests/hosts/test_faults_of_*.py
+
+host-tools:
 	@for tool in systemd-nspawn mmdebstrap nft tc ssh /usr/bin/ansible; do command -v $$tool >/dev/null || missing=yes; done; \
 		test -z "$$missing" || test "$$(id -u)" != 0 || { echo "Installing what the tests need …" && \
 		apt-get update -qq && apt-get install -qq --no-install-recommends $(HOST_TOOLS) >/dev/null; }
-	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
 
 man: .venv/runtime  ## Manual pages into build/man
 	$(BIN)/python -m swarmd.cli.man build/man

@@ -35,11 +35,11 @@ _T = TypeVar("_T")
 
 
 class Work(Struct, frozen=True):
-    """A task that a host is writing now, and the claim that entitles it to."""
+    """A leaf that a host holds now. *text*: what has been seen of it so far."""
 
     host: Host
     task: str
-    claim: str
+    text: str
 
 
 class Swarm:
@@ -104,15 +104,12 @@ class Swarm:
             s and s.caught_up for s in statuses
         )
 
-    def writing(self, goal: str, seen_by: Host, *, but: Iterable[Host] = ()) -> Iterator[Work]:
-        """The leaves of which *seen_by* sees text being written, by hosts other than *but*."""
-        view = self.view(seen_by, goal)
-        names = self.names() if view is not None else {}
-        for task in walk(view.root) if view is not None else ():
-            if task.status == "claimed" and task.leaf and task.claim is not None and task.stream:
-                host = names.get(task.claim.executor)
-                if host is not None and host not in but:
-                    yield Work(host, task.id, task.claim.id)
+    def work(self, goal: str, seen_by: Host) -> Iterator[Work]:
+        """Who works on what now, as *seen_by* sees it."""
+        view, names = self.view(seen_by, goal), self.names()
+        for task in tasks(view) if view is not None else ():
+            if task.leaf and task.status == "claimed" and task.claim is not None and task.claim.executor in names:
+                yield Work(names[task.claim.executor], task.id, task.stream)
 
     # --- what is done ----------------------------------------------------------------------------------------------
 
@@ -136,16 +133,18 @@ class Swarm:
         self.goals.append(goal)
         return goal
 
-    def caught(self, goal: str, seen_by: Host, *, but: Iterable[Host] = ()) -> Work:
-        """Wait until a host other than *but* is in the midst of writing a leaf."""
-        found: list[Work] = []
+    def caught(self, goal: str, seen_by: Host, *, but: Iterable[Host] = (), writing: bool = True) -> Work:
+        """Wait until a host other than *but* holds a leaf, and is in the midst of *writing* it."""
+        caught: list[Work] = []
 
         def is_caught() -> bool:
-            found.extend(self.writing(goal, seen_by, but=but))
-            return bool(found)
+            caught.extend(
+                work for work in self.work(goal, seen_by) if work.host not in but and (work.text or not writing)
+            )
+            return bool(caught)
 
         self.until(is_caught)
-        return found[0]
+        return caught[0]
 
     def end(self, goal: str, hosts: Iterable[Host] = ()) -> float:
         """Wait until *hosts*, or all, see the goal done; the seconds that it took."""
@@ -186,11 +185,11 @@ def tasks(view: GoalView) -> list[TaskView]:
 
 def task_of(view: GoalView, task: str) -> TaskView:
     """One task of a goal."""
-    return next(each for each in walk(view.root) if each.id == task)
+    return next(each for each in tasks(view) if each.id == task)
 
 
 def _states(view: GoalView | None) -> str:
-    return ", ".join(f"{task.title}: {task.status}" for task in walk(view.root)) if view is not None else "unknown"
+    return ", ".join(f"{task.title}: {task.status}" for task in tasks(view)) if view is not None else "unknown"
 
 
 def _ask(host: Host, question: Callable[[Client], Awaitable[_T]]) -> _T | None:

@@ -92,19 +92,9 @@ def test_a_host_that_dies_while_it_streams_loses_its_task_once_and_catches_up(
 
 
 def test_a_host_that_dies_right_after_claiming_loses_its_task_once(three: Swarm) -> None:
-    kitchen, others = three.hosts[0], three.hosts[1:]
+    kitchen = three.hosts[0]
     goal = three.give(kitchen)
-    claimed: list[Work] = []
-
-    def is_claimed() -> bool:
-        view, names = three.view(kitchen, goal), three.names()
-        holders = [(task.id, task.claim) for task in tasks(view) if task.leaf and task.claim] if view else []
-        claimed.extend(Work(names[claim.executor], task, claim.id) for task, claim in holders)
-        claimed[:] = [work for work in claimed if work.host in others]
-        return bool(claimed)
-
-    three.until(is_claimed)
-    work = claimed[0]
+    work = three.caught(goal, kitchen, but=[kitchen], writing=False)
     died = time.time()
     three.cut_power(work.host)
     rest = [host for host in three.hosts if host is not work.host]

@@ -19,7 +19,7 @@ from swarmd.plan.views import GoalView, TaskView
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab.faults import RemoteFault, UnknownId, Unreachable
 from tests.hosts.command import until
-from tests.hosts.daemon import HOME_KEY, SCRIPTED
+from tests.hosts.daemon import HOME_KEY
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan
 from tests.hosts.packages import suites
@@ -28,6 +28,16 @@ NAMES = ("kitchen", "study", "attic", "cellar", "porch")
 WORK_MS = (
     2_000  # what the scripted model takes for each answer: a fault hits in its midst, and a goal takes half a minute
 )
+AT_WORK = f"""\
+[model]
+backend = "scripted"
+delay_ms = {WORK_MS}
+[timing]
+presence_s = 1.0
+deliberation_s = 2.0
+ballot_s = 1.0
+"""
+TASKS = 5  # of a goal of these tests: four leaves and the composition
 LEASE_S = 10.0  # of the goals of these tests: a tenth of a test's time, where a home waits for a minute
 PATIENCE_S = 180.0  # for a goal's end on a loaded machine; an idle one takes a quarter
 
@@ -56,7 +66,7 @@ class Swarm:
         """All of them, those that are off included."""
         return self.home.hosts
 
-    def add(self, name: str, settings: str = SCRIPTED.format(delay_ms=WORK_MS), *layers: Path, suite: str = "") -> Host:
+    def add(self, name: str, settings: str = AT_WORK, *layers: Path, suite: str = "") -> Host:
         """One more machine, off, with the package and the home's key on its disk. The third of three is of another
         *suite* if none is asked for and there is a package for it."""
         layer = self._folder / f"{name}-{len(list(self._folder.glob('*')))}"
@@ -72,7 +82,7 @@ class Swarm:
         """Another machine in the place of *host*, off, with the same name, and nothing of its disk but *layers*."""
         self.hosts.remove(host)
         host.remove()
-        return self.add(host.name, SCRIPTED.format(delay_ms=WORK_MS), *layers)
+        return self.add(host.name, AT_WORK, *layers)
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -125,7 +135,7 @@ class Swarm:
         )
 
     def give(self, host: Host, text: str = "A birthday party for a ten-year-old") -> str:
-        """Set a goal of one split, five tasks and a composition; its id. From now on it must end."""
+        """Set a goal of one split, four leaves and a composition; its id. From now on it must end."""
         policy = Policy(lease_ms=int(LEASE_S * 1_000))
         request = GoalRequest(text=text, limits=Limits(depth=1), policy=policy)
         goal = _ask(host, lambda client: client.set_goal(request))

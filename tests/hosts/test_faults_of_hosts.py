@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.checks import check
-from tests.hosts.daemon import SCRIPTED
 from tests.hosts.host import Host
 from tests.hosts.journal import first
 from tests.hosts.packages import install, package
-from tests.hosts.swarm import LEASE_S, NAMES, WORK_MS, Swarm, Work, task_of, tasks
+from tests.hosts.swarm import AT_WORK, LEASE_S, NAMES, WORK_MS, Swarm, Work, task_of, tasks
 from tests.hosts.times import REPEATS, Times
 
 pytestmark = pytest.mark.timeout(900)
@@ -203,7 +202,7 @@ def test_with_one_scorer_of_three_nothing_is_accepted_nor_with_none_until_there_
     swarm: Swarm,
 ) -> None:
     scorers = [swarm.add(name) for name in NAMES[:3]]
-    watcher = swarm.add("cellar", f'roles = ["decomposer", "executor"]\n{SCRIPTED.format(delay_ms=WORK_MS)}')
+    watcher = swarm.add("cellar", f'roles = ["decomposer", "executor"]\n{AT_WORK}')
     swarm.home.boot()
     swarm.meet()
     goal = swarm.give(watcher)

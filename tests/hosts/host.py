@@ -20,6 +20,8 @@ LAN_INTERFACE = "host0"
 _START = """\
 for group in {groups}; do echo $$ >$group/cgroup.procs; done
 mount -t overlay overlay -o lowerdir={below},upperdir={disk}/upper,workdir={disk}/work {disk}/root
+mkdir -p /run/systemd/nspawn
+mount -t tmpfs none /run/systemd/nspawn  # its own: by name, it would remove what a host of another run has there
 touch {disk}/net
 mount --bind /proc/{net}/ns/net {disk}/net
 exec unshare --pid --fork --kill-child=KILL --mount-proc \

@@ -16,7 +16,7 @@ import msgspec
 import trio
 
 from swarmd.events.kinds import Subgoal, Usage
-from swarmd.llm import tiny
+from swarmd.llm import plain, tiny
 from swarmd.llm.extract import composed
 from swarmd.llm.link import Link
 from swarmd.roles.checks import check_split, is_looping, tidy
@@ -83,17 +83,22 @@ class EmbeddedLlm:
         started = trio.current_time()
         # strategies and tasks differ, a request does not, up to the rounding that depends on what the worker has cached
         seed = int.from_bytes(hashlib.sha256(repr(request).encode()).digest()[:4]) >> 1
+        can_read = tiny.can_read(request.place.goal)
         match request:
             case Propose():
-                answer: Answer = await self._propose(request, seed)
+                steps = plain.split(request)
+                answer: Answer = (
+                    await self._propose(request, seed) if can_read else Split(subgoals=steps, model=plain.MODEL)
+                )
             case Judge():
-                answer = await self._judge(request)
-            case Execute():
+                answer = await self._judge(request) if can_read else _no_marks(plain.MODEL)
+            case Execute() if can_read:
                 answer = await self._execute(request, seed, on_text)
+            case Execute():
+                answer = _told(plain.execute(request), plain.MODEL, on_text)
             case Compose():
-                text = composed(request)
-                on_text(text)
-                answer = Text(text=text, model=self._model)
+                composing = composed if can_read else plain.compose
+                answer = _told(composing(request), self._model if can_read else plain.MODEL, on_text)
         spent = round((trio.current_time() - started) * 1000)
         return msgspec.structs.replace(answer, usage=Usage(tokens=answer.usage.tokens, ms=spent))
 
@@ -181,7 +186,7 @@ class EmbeddedLlm:
     async def _judge(self, request: Judge) -> Judgement:
         titles = [subgoal.title for subgoal in request.subgoals[: limits.CHILDREN_MAX]]
         if not titles:
-            return Judgement(specific=None, disjoint=None, covering=None, model=self._model)
+            return _no_marks(self._model)
         pmi = await self._relevance(tiny.subject(request.place), titles)
         marks = [tiny.relevance_mark(value) for value in pmi]
         strangers = [str(number) for number, value in enumerate(pmi, start=1) if value < tiny.RELEVANT_MIN]
@@ -228,6 +233,15 @@ class EmbeddedLlm:
         if not best:
             raise RemoteFault(f"the embedded model wrote nothing usable in {_DRAFTS} drafts")
         return Text(text=best, model=self._model, usage=Usage(tokens=tokens))
+
+
+def _no_marks(model: str) -> Judgement:
+    return Judgement(specific=None, disjoint=None, covering=None, model=model)
+
+
+def _told(text: str, model: str, on_text: Callable[[str], None]) -> Text:
+    on_text(text)
+    return Text(text=text, model=model)
 
 
 def find_model() -> Path:

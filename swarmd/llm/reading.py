@@ -15,6 +15,7 @@ import msgspec
 
 from swarmd.events.kinds import Subgoal
 from swarmd.roles.checks import check_split, tidy
+from swarmd.roles.language import strays
 from swarmd.roles.work import Place, Propose
 from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
@@ -84,6 +85,8 @@ def read_split(raw: str, request: Propose) -> tuple[Subgoal, ...]:
         )
         for item in items[: 4 * _ITEMS_MAX]
     ]
+    if strays(". ".join(subgoal.title for subgoal in subgoals), request.place.goal):
+        raise Unreadable("the model answered in another language than the goal's")
     children_max = request.children_max
     if len(items) > _ITEMS_MAX:
         subgoals = _best(subgoals, request.place)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from swarmd.events.kinds import Subgoal
 from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS, Pattern
-from swarmd.roles.checks import check_split, is_looping, likeness, stems
+from swarmd.roles.checks import asks_nothing, check_split, is_looping, likeness, stems
+from swarmd.roles.language import language, script
 from swarmd.roles.work import Part, Place
 from swarmd.vocab import limits
 from swarmd.vocab.text import clean, cut
@@ -34,6 +35,12 @@ _NULL_GOAL = "Do something"
 def pattern(strategy: str) -> Pattern:
     """The examples for *strategy*; one that has none is shown as kinds of work."""
     return PATTERNS.get(strategy, PATTERNS["by activity"])
+
+
+def can_read(goal: str) -> bool:
+    """Whether this model can do anything with *goal*: it has learnt English only. A goal that does not tell its
+    language ("Get fit") is taken for English if it is in Latin letters."""
+    return script(goal) == "latin" and language(goal) in ("", "en") and not asks_nothing(goal)
 
 
 def subject(place: Place) -> str:

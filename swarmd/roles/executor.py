@@ -54,13 +54,14 @@ def _failed_at(goal: GoalPlan, task: Task) -> set[PeerId]:
     return {r.author for r in goal.book(task.id).results.values() if r.status == "failed"}
 
 
-def request(goal: GoalPlan, task: Task) -> Execute | Compose:
+def request(goal: GoalPlan, task: Task, attempt: int) -> Execute | Compose:
     """What to ask the model: a leaf is executed, an inner task composed from its parts."""
     if task.children:
-        return Compose(place=place(goal, task), parts=tuple(_part(goal, goal.tasks[c]) for c in task.children))
+        parts = tuple(_part(goal, goal.tasks[child]) for child in task.children)
+        return Compose(place=place(goal, task), parts=parts, attempt=attempt)
     line = [*goal.ancestors(task), task]
     needed = [goal.tasks[a] for t in line for a in t.after if a in goal.tasks]
-    return Execute(place=place(goal, task), inputs=tuple(_part(goal, t) for t in needed))
+    return Execute(place=place(goal, task), inputs=tuple(_part(goal, t) for t in needed), attempt=attempt)
 
 
 def _part(goal: GoalPlan, task: Task) -> Part:

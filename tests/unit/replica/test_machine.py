@@ -649,7 +649,7 @@ def test_a_result_over_128_kib_is_cut_and_says_so() -> None:
     lan = Lan(1).start()
     leaf_goal(lan)
     lan.run(1_000)
-    lan[0].answer(lambda request: Text(text="日本" * 600_000, model="parrot"))
+    lan[0].answer(lambda request: Text(text="🎌" * 600_000, model="parrot"))
     (result,) = lan[0].view().root.results
     assert len(result.text.encode()) <= limits.RESULT_BYTES_MAX
     assert len(result.text.encode()) > limits.RESULT_BYTES_MAX - 100

@@ -93,7 +93,7 @@ def test_a_part_that_repeats_an_inner_task_or_its_ancestors_is_flagged() -> None
 )
 def test_parts_about_different_things_are_not_alike(one: str, other: str) -> None:
     assert not alike(one, other)
-    assert check_split(PLACE, parts(one, other)).flagged == ()
+    assert check_split(Place(goal="🎌", title="🎌"), parts(one, other)).flagged == ()
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_a_single_part_is_said_to_be_no_split() -> None:
 def test_marks_of_text_count_alone_where_the_model_has_none() -> None:
     findings = check_split(PLACE, parts(*GOOD))
     text = (findings.specific, findings.disjoint, findings.covering)
-    assert join_marks(None, findings) == text
-    assert join_marks(judged(None, None, None), findings) == text
-    assert join_marks(judged(98989, -1, float("nan")), findings) == text
+    assert join_marks(None, findings, "small") == text
+    assert join_marks(judged(None, None, None), findings, "small") == text
+    assert join_marks(judged(98989, -1, float("nan")), findings, "small") == text
 
 
 def test_marks_of_model_and_text_are_averaged() -> None:
     findings = check_split(PLACE, parts(*GOOD))
-    specific, disjoint, covering = join_marks(judged(0.0, None, 1.0), findings)
+    specific, disjoint, covering = join_marks(judged(0.0, None, 1.0), findings, "small")
     assert specific == findings.specific / 2
     assert disjoint == findings.disjoint
     assert covering == (1 + findings.covering) / 2
@@ -158,7 +158,11 @@ def test_marks_of_model_and_text_are_averaged() -> None:
 
 def test_a_model_cannot_outvote_a_flaw_that_the_text_shows() -> None:
     findings = check_split(PLACE, parts("Buy rail passes", "Buy rail passes", "TBD"))
-    assert join_marks(judged(1.0, 1.0, 1.0), findings) == (findings.specific, findings.disjoint, findings.covering)
+    assert join_marks(judged(1.0, 1.0, 1.0), findings, "small") == (
+        findings.specific,
+        findings.disjoint,
+        findings.covering,
+    )
 
 
 def test_a_critique_is_one_bounded_line_with_failed_checks_first() -> None:

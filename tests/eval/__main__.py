@@ -1,0 +1,112 @@
+"""`python -m tests.eval --backend embedded --goals 24`: every goal through the swarm and through one prompt of the same
+model, side by side, as a Markdown table; with --plans the plans themselves, to be judged by hand."""
+
+import argparse
+import time
+from collections import Counter
+from pathlib import Path
+
+import trio
+
+from swarmd.llm import choose
+from swarmd.llm.embedded import EmbeddedLlm
+from swarmd.plan.report import report
+from swarmd.vocab.faults import LocalMistake
+from tests.eval import measure
+from tests.eval.goals import GOALS
+from tests.eval.pipeline import Meter, Spent, plan
+from tests.eval.single import one_shot
+
+
+def main() -> None:
+    """Run what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m tests.eval", description=__doc__)
+    parser.add_argument("--backend", default="embedded", help="embedded, ollama, openai or scripted")
+    parser.add_argument("--goals", type=int, default=len(GOALS), help="how many of the 24, from the first one")
+    parser.add_argument("--only", default="", help="names of goals, separated by commas")
+    parser.add_argument("--host", default="127.0.0.1:11434", help="of the model server")
+    parser.add_argument("--model", default=None, help="on the model server")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plans", type=Path, default=None, help="a folder for the reports of all plans")
+    trio.run(evaluate, parser.parse_args())
+
+
+async def evaluate(arguments: argparse.Namespace) -> None:
+    """One goal after the other, each told when it is through."""
+    llm = await choose(arguments.backend, host=arguments.host, model=arguments.model, threads=1)
+    judge = await _judge(llm)
+    backend = await llm.probe()
+    only = set(filter(None, arguments.only.split(",")))
+    wishes = [wish for wish in GOALS if not only or wish.name in only][: arguments.goals]
+    print(f"{backend.model}, {backend.tier}; seed {arguments.seed}; a cell reads: one shot → swarm\n")
+    print("| goal | " + " | ".join(column.replace("_", " ") for column in measure.COLUMNS) + " |")
+    print("| --- |" + " --- |" * len(measure.COLUMNS), flush=True)
+    singles: list[measure.Row] = []
+    swarms: list[measure.Row] = []
+    jobs: dict[str, Spent] = {}
+    faults: Counter[str] = Counter()
+    try:
+        for wish in wishes:
+            single = await one_shot(wish, llm, arguments.seed)
+            meter = Meter(llm)
+            began = time.perf_counter()
+            view = await plan(wish, backend, meter, arguments.seed)
+            spent = time.perf_counter() - began
+            singles.append(await measure.of_single(wish, single, judge))
+            swarms.append(await measure.of_swarm(wish, view, meter, judge, spent))
+            _add(jobs, meter.spent)
+            faults.update(meter.faults)
+            print(_line(wish.name, singles[-1], swarms[-1]), flush=True)
+            if arguments.plans:
+                arguments.plans.mkdir(parents=True, exist_ok=True)
+                listed = "\n".join(f"- {part}" for part in single.parts)
+                (arguments.plans / f"{wish.name}.md").write_text(f"{report(view)}\n## One shot\n\n{listed}\n")
+    finally:
+        await llm.close()
+        if judge is not None and judge is not llm:
+            await judge.close()
+    print(_line("**all**", measure.overall(singles), measure.overall(swarms)))
+    print("\n| job | calls | answered at the first try | seconds each | tokens each |\n| --- | --- | --- | --- | --- |")
+    for kind, cost in sorted(jobs.items()):
+        each = f"{cost.seconds / cost.calls:.1f} | {cost.tokens / cost.calls:.0f}"
+        print(f"| {kind} | {cost.calls} | {100 * cost.first / cost.calls:.0f} % | {each} |")
+    for fault, count in faults.most_common(8):
+        print(f"\n{count} × {fault}", end="")
+
+
+async def _judge(llm: object) -> EmbeddedLlm | None:
+    if isinstance(llm, EmbeddedLlm):
+        return llm
+    try:
+        judge = EmbeddedLlm(threads=1)
+        await judge.probe()
+    except LocalMistake:
+        return None
+    return judge
+
+
+def _add(jobs: dict[str, Spent], spent: dict[str, Spent]) -> None:
+    for kind, cost in spent.items():
+        known = jobs.setdefault(kind, Spent())
+        known.calls += cost.calls
+        known.first += cost.first
+        known.tokens += cost.tokens
+        known.seconds += cost.seconds
+
+
+def _line(name: str, single: measure.Row, swarm: measure.Row) -> str:
+    cells = [
+        f"{_cell(column, getattr(single, column))} → {_cell(column, getattr(swarm, column))}"
+        for column in measure.COLUMNS
+    ]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _cell(column: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.1f}" if column in ("parts", "seconds") else f"{100 * value:.0f} %"
+
+
+if __name__ == "__main__":
+    main()

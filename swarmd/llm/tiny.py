@@ -7,10 +7,14 @@ subgoals: telling a goal's parts from another's by it reached an AUC of 0.88, wi
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
 
 from swarmd.events.kinds import Subgoal
-from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS, Pattern
+from swarmd.llm.domains import DOMAINS, INNER, INNER_GOALS, Domain
+from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS
 from swarmd.roles.checks import asks_nothing, check_split, is_looping, likeness, stems
 from swarmd.roles.language import language, script
 from swarmd.roles.work import Part, Place
@@ -27,14 +31,72 @@ _FLUENCY = 0.4  # weight of a part's own log probability beside its relevance: r
 _RELEVANT_ENOUGH = 2.5  # beyond that a part only says the goal again
 _NEW_WORDS_MIN = 2  # of a part: with fewer it says no more than the goal
 _COPY = 0.6  # a part this like an example's is a copy
-_UNCLEAR = re.compile(r"[<>{}()\[\]|=#*_\\@\"“”!?]|https?:|\bI\b|\bI['’]|\bmy\b")
+_UNCLEAR = re.compile(r"[<>{}()\[\]|=#*_\\@\"“”!?]|https?:|\bI\b|\bI['’]|\bmy\b|\bagain\b|\betc\b|\b[A-Z]{4,}\b")
+_OPENERS = tuple(
+    dict.fromkeys(
+        [
+            *(opener for pattern in PATTERNS.values() for opener in pattern.openers),
+            *(line.partition("|")[0] for kind in DOMAINS for lines in kind.lists.values() for line in lines),
+            *(line.partition("|")[0] for pair in INNER.values() for lines in pair for line in lines),
+        ]
+    )
+)
+ENDINGS = tuple(
+    dict.fromkeys(
+        [
+            *(ending for pattern in PATTERNS.values() for endings in pattern.endings for ending in endings),
+            *(line.partition("|")[2].strip() for kind in DOMAINS for lines in kind.lists.values() for line in lines),
+            *(line.partition("|")[2].strip() for pair in INNER.values() for lines in pair for line in lines),
+        ]
+    )
+)
+"""Of every part in every example."""
 _TEXT_CHARACTERS_MIN = 60  # of a leaf's text; less is half a sentence
 _NULL_GOAL = "Do something"
 
 
-def pattern(strategy: str) -> Pattern:
-    """The examples for *strategy*; one that has none is shown as kinds of work."""
-    return PATTERNS.get(strategy, PATTERNS["by activity"])
+class Shown(Struct, frozen=True):
+    """What a split imitates: *ask* goes before each list; *examples*: goals with their parts; *openers* begin the parts
+    of the answer."""
+
+    ask: str
+    examples: tuple[tuple[str, tuple[str, ...]], ...]
+    openers: tuple[str, ...]
+
+
+def shown(strategy: str, place: Place) -> Shown:
+    """The examples for a task: of its goal's kind where there is one, and small ones for tasks below a goal."""
+    pattern = PATTERNS.get(strategy, PATTERNS["by activity"])
+    general = tuple(
+        (goal, _lines(zip(pattern.openers, endings, strict=True)))
+        for goal, endings in zip(EXAMPLE_GOALS, pattern.endings, strict=True)
+    )
+    if not place.is_root and strategy in INNER:
+        lists = [[_parted(line) for line in lines] for lines in INNER[strategy]]
+        examples = tuple((goal, _lines(parts)) for goal, parts in zip(INNER_GOALS, lists, strict=True))
+        return Shown(pattern.ask, examples, tuple(opener for opener, _ in lists[0]))
+    kind = domain(place)
+    if kind is None or strategy not in kind.lists:
+        return Shown(pattern.ask, general, pattern.openers)
+    parts = [_parted(line) for line in kind.lists[strategy]]
+    return Shown(pattern.ask, (general[0], (kind.goal, _lines(parts))), tuple(opener for opener, _ in parts))
+
+
+def domain(place: Place) -> Domain | None:
+    """The kind of goal, by the words that tell it; None if none does."""
+    words = stems(clean(place.goal, GOAL_BYTES_MAX))
+    found = [(sum(any(word.startswith(cue) for cue in kind.cues) for word in words), kind) for kind in DOMAINS]
+    most = max(found, key=lambda entry: entry[0])
+    return most[1] if most[0] else None
+
+
+def _parted(line: str) -> tuple[str, str]:
+    opener, _, ending = line.partition("|")
+    return opener, ending.strip()
+
+
+def _lines(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{opener} {ending}" for opener, ending in parts)
 
 
 def can_read(goal: str) -> bool:
@@ -49,13 +111,9 @@ def subject(place: Place) -> str:
     return goal if place.is_root else f"{goal}: {core(clean(place.title, GOAL_BYTES_MAX)).rstrip('.!')}"
 
 
-def list_prompt(strategy: str, goal: str, parts: Sequence[str], opener: str) -> str:
-    """A prompt whose next line is one more part. Everything up to *goal* is the same for each call of a strategy."""
-    shown = pattern(strategy)
-    blocks = [
-        _block(shown.ask, known, [f"{begin} {end}" for begin, end in zip(shown.openers, endings, strict=True)]) + "\n\n"
-        for known, endings in zip(EXAMPLE_GOALS, shown.endings, strict=True)
-    ]
+def list_prompt(shown: Shown, goal: str, parts: Sequence[str], opener: str) -> str:
+    """A prompt whose next line is one more part. Everything up to *goal* is the same for each call of a split."""
+    blocks = [_block(shown.ask, known, listed) + "\n\n" for known, listed in shown.examples]
     return "".join(blocks) + _block(shown.ask, goal, (*parts, opener)).rstrip()
 
 
@@ -75,7 +133,7 @@ def core(title: str) -> str:
     head = re.match(r"[^:,]{1,40}[:,]\s+(?=\S+\s+\S)", title)
     if head and len(head[0].split()) <= 5:
         return title[head.end() :]
-    opener = next((o for shown in PATTERNS.values() for o in shown.openers if title.startswith(f"{o} ")), "")
+    opener = next((known for known in _OPENERS if title.startswith(f"{known} ")), "")
     return title.removeprefix(opener).strip()
 
 
@@ -99,22 +157,28 @@ def whole_line(text: str) -> str:
     return clean(text, limits.TITLE_BYTES_MAX).strip(" .;,:-")
 
 
-def is_usable(title: str, opener: str, strategy: str, place: Place, parts: Sequence[str]) -> bool:
+def is_usable(title: str, opener: str, place: Place, parts: Sequence[str], new_words: int = 1) -> bool:
     """Whether *title*, begun by *opener*, may follow *parts*: sound by the text checks, no copy of an example, nothing
-    that only looks like a part."""
+    that only looks like a part. *new_words*: so many that neither the task nor a part has said."""
     ending = title.removeprefix(opener).strip()
     if not 2 <= len(ending.split()) <= 12 or _UNCLEAR.search(title):
         return False
     if set(re.findall(r"\d+", ending)) - set(re.findall(r"\d+", place.goal)):
         return False  # numbers that nobody gave are made up
-    shown = [part for endings in pattern(strategy).endings for part in endings]
-    if any(likeness(ending, part) >= _COPY for part in (*shown, *map(core, parts), place.goal, place.title)):
+    if any(likeness(ending, part) >= _COPY for part in (*ENDINGS, *map(core, parts), place.goal, place.title)):
         return False
-    if len(stems(ending) - stems(place.goal) - stems(place.title)) < _NEW_WORDS_MIN:
+    own = stems(ending) - stems(place.goal) - stems(place.title)
+    if len(own) < _NEW_WORDS_MIN or len(own - {word for part in parts for word in stems(part)}) < new_words:
         return False
+    if any(count > 1 for count in Counter(map(_only_stem, re.findall(r"[^\W\d_]{4,}", ending))).values()):
+        return False  # "buy a train ticket and a train ticket": it goes in circles
     whole = check_split(place, [Subgoal(title=part) for part in (*parts, title)])
     alone = check_split(place, [Subgoal(title=ending)])
     return not whole.flaws[-1] and not alone.flaws[0]
+
+
+def _only_stem(word: str) -> str:
+    return next(iter(stems(word)), word)
 
 
 def task_beginning(place: Place) -> str:

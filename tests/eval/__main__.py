@@ -1,21 +1,36 @@
 """`python -m tests.eval --backend embedded --goals 24`: every goal through the swarm and through one prompt of the same
-model, side by side, as a Markdown table; with --plans the plans themselves, to be judged by hand."""
+model, side by side, as a Markdown table. With --plans the plans are kept, to be judged by hand, and a run that was
+broken off goes on where it was."""
 
 import argparse
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import trio
 
 from swarmd.llm import choose
 from swarmd.llm.embedded import EmbeddedLlm
 from swarmd.plan.report import report
+from swarmd.ports import Llm
+from swarmd.roles.work import Backend
 from swarmd.vocab.faults import LocalMistake
 from tests.eval import measure
-from tests.eval.goals import GOALS
+from tests.eval.goals import GOALS, Wish
 from tests.eval.pipeline import Meter, Spent, plan
 from tests.eval.single import one_shot
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One goal both ways, and what the swarm's way cost."""
+
+    single: measure.Row
+    swarm: measure.Row
+    jobs: dict[str, Spent]
+    faults: list[str]
 
 
 def main() -> None:
@@ -41,37 +56,53 @@ async def evaluate(arguments: argparse.Namespace) -> None:
     print(f"{backend.model}, {backend.tier}; seed {arguments.seed}; a cell reads: one shot → swarm\n")
     print("| goal | " + " | ".join(column.replace("_", " ") for column in measure.COLUMNS) + " |")
     print("| --- |" + " --- |" * len(measure.COLUMNS), flush=True)
-    singles: list[measure.Row] = []
-    swarms: list[measure.Row] = []
-    jobs: dict[str, Spent] = {}
-    faults: Counter[str] = Counter()
+    outcomes: list[Outcome] = []
     try:
         for wish in wishes:
-            single = await one_shot(wish, llm, arguments.seed)
-            meter = Meter(llm)
-            began = time.perf_counter()
-            view = await plan(wish, backend, meter, arguments.seed)
-            spent = time.perf_counter() - began
-            singles.append(await measure.of_single(wish, single, judge))
-            swarms.append(await measure.of_swarm(wish, view, meter, judge, spent))
-            _add(jobs, meter.spent)
-            faults.update(meter.faults)
-            print(_line(wish.name, singles[-1], swarms[-1]), flush=True)
-            if arguments.plans:
-                arguments.plans.mkdir(parents=True, exist_ok=True)
-                listed = "\n".join(f"- {part}" for part in single.parts)
-                (arguments.plans / f"{wish.name}.md").write_text(f"{report(view)}\n## One shot\n\n{listed}\n")
+            kept = arguments.plans / f"{wish.name}.json" if arguments.plans else None
+            if kept is not None and kept.exists():
+                outcomes.append(msgspec.json.decode(kept.read_bytes(), type=Outcome))
+            else:
+                outcomes.append(await _outcome(wish, llm, backend, judge, arguments.seed, kept))
+            print(_line(wish.name, outcomes[-1].single, outcomes[-1].swarm), flush=True)
     finally:
         await llm.close()
         if judge is not None and judge is not llm:
             await judge.close()
-    print(_line("**all**", measure.overall(singles), measure.overall(swarms)))
+    jobs: dict[str, Spent] = {}
+    for outcome in outcomes:
+        _add(jobs, outcome.jobs)
+    faults = Counter(fault for outcome in outcomes for fault in outcome.faults)
+    single, swarm = (measure.overall([getattr(outcome, way) for outcome in outcomes]) for way in ("single", "swarm"))
+    print(_line("**all**", single, swarm))
     print("\n| job | calls | answered at the first try | seconds each | tokens each |\n| --- | --- | --- | --- | --- |")
     for kind, cost in sorted(jobs.items()):
         each = f"{cost.seconds / cost.calls:.1f} | {cost.tokens / cost.calls:.0f}"
         print(f"| {kind} | {cost.calls} | {100 * cost.first / cost.calls:.0f} % | {each} |")
     for fault, count in faults.most_common(8):
         print(f"\n{count} × {fault}", end="")
+
+
+async def _outcome(
+    wish: Wish, llm: Llm, backend: Backend, judge: EmbeddedLlm | None, seed: int, kept: Path | None
+) -> Outcome:
+    single = await one_shot(wish, llm, seed)
+    meter = Meter(llm)
+    began = time.perf_counter()
+    view = await plan(wish, backend, meter, seed)
+    spent = time.perf_counter() - began
+    outcome = Outcome(
+        single=await measure.of_single(wish, single, judge),
+        swarm=await measure.of_swarm(wish, view, meter, judge, spent),
+        jobs=meter.spent,
+        faults=meter.faults,
+    )
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        listed = "\n".join(f"- {part}\n  - {text}" for part, text in zip(single.parts, single.texts, strict=True))
+        kept.with_suffix(".md").write_text(f"{report(view)}\n## One shot\n\n{listed}\n")
+        kept.write_bytes(msgspec.json.encode(outcome))
+    return outcome
 
 
 async def _judge(llm: object) -> EmbeddedLlm | None:

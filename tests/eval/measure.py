@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields
 from swarmd.events.kinds import Subgoal
 from swarmd.llm import tiny
 from swarmd.llm.embedded import EmbeddedLlm
-from swarmd.llm.examples import PATTERNS
 from swarmd.plan.report import counting, walk, winner
 from swarmd.plan.views import GoalView, TaskView
 from swarmd.roles.checks import alike, check_split, is_looping, likeness
@@ -22,7 +21,6 @@ from tests.eval.single import Single
 
 _COPY = 0.6  # a part this like an example's is a copy
 _TEXT_CHARACTERS_MIN = 60  # of a leaf's text; in dense scripts a third
-_EXAMPLES = tuple(ending for shown in PATTERNS.values() for endings in shown.endings for ending in endings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def _distinct(splits: Sequence[Sequence[str]]) -> float | None:
 
 def _original(titles: Sequence[str]) -> float | None:
     return _share(
-        not any(likeness(said, example) >= _COPY for said in (title, tiny.core(title)) for example in _EXAMPLES)
+        not any(likeness(said, example) >= _COPY for said in (title, tiny.core(title)) for example in tiny.ENDINGS)
         for title in titles
     )
 

@@ -39,9 +39,7 @@ async def one_shot(wish: Wish, llm: Llm, seed: int) -> Single:
 
 async def _listed(llm: EmbeddedLlm, place: Place, seed: int) -> list[str]:
     """The tiny model's best single prompt: two examples, and it goes on with the list as it likes."""
-    strategy = STRATEGIES[0]
-    opener = tiny.pattern(strategy).openers[0]
-    prompt = tiny.list_prompt(strategy, tiny.subject(place), [], opener).removesuffix(opener).rstrip()
+    prompt = tiny.list_prompt(tiny.shown(STRATEGIES[0], place), tiny.subject(place), [], "").rstrip()
     text = await _write(llm, prompt, tokens_max=120, stop=["\n\n", "Goal:"], seed=seed)
     items = [match[1].strip() for line in f"1.{text}".split("\n") if (match := _ITEM.match(line))]
     return items[:_PARTS_MAX]

@@ -3,7 +3,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarmd.events.kinds import Subgoal
-from swarmd.roles.checks import alike, check_split, critique, is_looping, join_marks, likeness, stems, tidy
+from swarmd.roles.checks import (
+    alike,
+    asks_nothing,
+    check_split,
+    critique,
+    is_looping,
+    join_marks,
+    likeness,
+    stems,
+    tidy,
+)
 from swarmd.roles.work import Judgement, Place
 from swarmd.vocab import limits
 from swarmd.vocab.text import is_safe
@@ -74,6 +84,47 @@ def test_a_part_that_repeats_an_inner_task_or_its_ancestors_is_flagged() -> None
         place, parts("Buy rail passes for the family", "Arrange the transport", "Compare pass prices")
     )
     assert findings.flaws == (("repeats the task",), ("repeats the task",), ())
+
+
+def test_a_near_copy_of_a_sibling_or_of_what_is_elsewhere_in_the_plan_is_flagged() -> None:
+    place = Place(
+        goal=GOAL,
+        path=("Arrange transport",),
+        title="Travel between cities",
+        siblings=("Book return flights to Tokyo",),
+        around=("Reserve hotels in Kyoto",),
+    )
+    findings = check_split(
+        place, parts("Booking return flights, Tokyo", "Reserve a hotel in Kyoto", "Compare prices of rail passes")
+    )
+    assert findings.flaws == (("repeats the plan",), ("repeats the plan",), ())
+    assert findings.lines[0] == "part 1 is done elsewhere in the plan"
+    assert [part.title for part in tidy(parts("Reserve a hotel in Kyoto", "Buy a city map"), place, 7)] == [
+        "Buy a city map"
+    ]
+
+
+def test_a_part_in_another_script_is_flagged_and_a_split_in_another_language_marked_down() -> None:
+    goal = "Підготувати квартиру до зими"
+    findings = check_split(Place(goal=goal, title=goal), parts("Утеплити вікна", "Check the radiators"))
+    assert findings.flaws == ((), ("another language",))
+    assert "part 2 is not in Ukrainian" in findings.lines
+    german = "Einen Umzug in eine kleinere Wohnung vorbereiten"
+    foreign = check_split(Place(goal=german, title=german), parts(*GOOD))
+    assert foreign.lines[0] == "the parts are not in German"
+    assert (foreign.specific, foreign.covering) == (0, 0)
+
+
+def test_the_better_a_models_class_the_more_it_has_to_say() -> None:
+    findings = check_split(PLACE, parts(*GOOD))
+    marks = [join_marks(judged(0.0, 0.0, 0.0), findings, tier)[0] for tier in ("tiny", "small", "good")]
+    assert findings.specific > marks[0] > marks[1] > marks[2] > 0
+
+
+@pytest.mark.parametrize("goal", ["", "🎉🎂🎈", "…", "Do nothing", "do nothing!", "何もしない"])
+def test_a_goal_without_words_or_work_asks_for_nothing(goal: str) -> None:
+    assert asks_nothing(goal)
+    assert not asks_nothing(f"{goal} and paint the door")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,13 @@ def test_an_answer_in_a_common_disguise_is_read(raw: str) -> None:
     assert titles(raw) == TITLES
 
 
+def test_an_answer_in_another_language_than_the_goals_is_asked_for_once_more() -> None:
+    for goal in ("Einen Umzug in eine kleinere Wohnung vorbereiten", "Підготувати квартиру до зими", "京都へ旅行する"):
+        request = Propose(place=Place(goal=goal, title=goal), strategy="by time", children_max=7, leaves_only=False)
+        with pytest.raises(Unreadable, match="another language"):
+            read_split(SPLIT, request)
+
+
 def test_a_repair_leaves_strings_alone() -> None:
     found = read_object('{"a": "None, ]", "b": None, "c": [1, 2, ], "d": True}')
     assert found == {"a": "None, ]", "b": None, "c": [1, 2], "d": True}

@@ -16,7 +16,7 @@ import msgspec
 import trio
 
 from swarmd.events.kinds import Subgoal, Usage
-from swarmd.llm import plain, tiny
+from swarmd.llm import examples, plain, tiny
 from swarmd.llm.extract import composed
 from swarmd.llm.link import Link
 from swarmd.roles.checks import check_split, is_looping, tidy
@@ -112,7 +112,7 @@ class EmbeddedLlm:
         goal = tiny.subject(place)
         wanted = min(tiny.PARTS, request.children_max)
         kept = await self._worth_keeping(request, goal)
-        shown = tiny.shown(request.strategy, place)
+        shown = examples.shown(request.strategy, place)
         openers = shown.openers
         parts: list[str] = []
         for number in range(wanted):

@@ -8,13 +8,10 @@ subgoals: telling a goal's parts from another's by it reached an AUC of 0.88, wi
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from swarmd.events.kinds import Subgoal
-from swarmd.llm.domains import DOMAINS, INNER, INNER_GOALS, Domain
-from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS
+from swarmd.llm.examples import ENDINGS, OPENERS, Shown
 from swarmd.roles.checks import asks_nothing, check_split, is_looping, likeness, stems
 from swarmd.roles.language import language, script
 from swarmd.roles.work import Part, Place
@@ -32,71 +29,8 @@ _RELEVANT_ENOUGH = 2.5  # beyond that a part only says the goal again
 _NEW_WORDS_MIN = 2  # of a part: with fewer it says no more than the goal
 _COPY = 0.6  # a part this like an example's is a copy
 _UNCLEAR = re.compile(r"[<>{}()\[\]|=#*_\\@\"“”!?]|https?:|\bI\b|\bI['’]|\bmy\b|\bagain\b|\betc\b|\b[A-Z]{4,}\b")
-_OPENERS = tuple(
-    dict.fromkeys(
-        [
-            *(opener for pattern in PATTERNS.values() for opener in pattern.openers),
-            *(line.partition("|")[0] for kind in DOMAINS for lines in kind.lists.values() for line in lines),
-            *(line.partition("|")[0] for pair in INNER.values() for lines in pair for line in lines),
-        ]
-    )
-)
-ENDINGS = tuple(
-    dict.fromkeys(
-        [
-            *(ending for pattern in PATTERNS.values() for endings in pattern.endings for ending in endings),
-            *(line.partition("|")[2].strip() for kind in DOMAINS for lines in kind.lists.values() for line in lines),
-            *(line.partition("|")[2].strip() for pair in INNER.values() for lines in pair for line in lines),
-        ]
-    )
-)
-"""Of every part in every example."""
 _TEXT_CHARACTERS_MIN = 60  # of a leaf's text; less is half a sentence
 _NULL_GOAL = "Do something"
-
-
-class Shown(Struct, frozen=True):
-    """What a split imitates: *ask* goes before each list; *examples*: goals with their parts; *openers* begin the parts
-    of the answer."""
-
-    ask: str
-    examples: tuple[tuple[str, tuple[str, ...]], ...]
-    openers: tuple[str, ...]
-
-
-def shown(strategy: str, place: Place) -> Shown:
-    """The examples for a task: of its goal's kind where there is one, and small ones for tasks below a goal."""
-    pattern = PATTERNS.get(strategy, PATTERNS["by activity"])
-    general = tuple(
-        (goal, _lines(zip(pattern.openers, endings, strict=True)))
-        for goal, endings in zip(EXAMPLE_GOALS, pattern.endings, strict=True)
-    )
-    if not place.is_root and strategy in INNER:
-        lists = [[_parted(line) for line in lines] for lines in INNER[strategy]]
-        examples = tuple((goal, _lines(parts)) for goal, parts in zip(INNER_GOALS, lists, strict=True))
-        return Shown(pattern.ask, examples, tuple(opener for opener, _ in lists[0]))
-    kind = domain(place)
-    if kind is None or strategy not in kind.lists:
-        return Shown(pattern.ask, general, pattern.openers)
-    parts = [_parted(line) for line in kind.lists[strategy]]
-    return Shown(pattern.ask, (general[0], (kind.goal, _lines(parts))), tuple(opener for opener, _ in parts))
-
-
-def domain(place: Place) -> Domain | None:
-    """The kind of goal, by the words that tell it; None if none does."""
-    words = stems(clean(place.goal, GOAL_BYTES_MAX))
-    found = [(sum(any(word.startswith(cue) for cue in kind.cues) for word in words), kind) for kind in DOMAINS]
-    most = max(found, key=lambda entry: entry[0])
-    return most[1] if most[0] else None
-
-
-def _parted(line: str) -> tuple[str, str]:
-    opener, _, ending = line.partition("|")
-    return opener, ending.strip()
-
-
-def _lines(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(f"{opener} {ending}" for opener, ending in parts)
 
 
 def can_read(goal: str) -> bool:
@@ -108,7 +42,7 @@ def can_read(goal: str) -> bool:
 def subject(place: Place) -> str:
     """The task in a line, with the goal that it serves."""
     goal = clean(place.goal, GOAL_BYTES_MAX).rstrip(".!")
-    return goal if place.is_root else f"{goal}: {core(clean(place.title, GOAL_BYTES_MAX)).rstrip('.!')}"
+    return goal if place.is_root else f"{goal}: {act(clean(place.title, GOAL_BYTES_MAX)).rstrip('.!')}"
 
 
 def list_prompt(shown: Shown, goal: str, parts: Sequence[str], opener: str) -> str:
@@ -128,13 +62,17 @@ def relevance(logprobs: Sequence[float]) -> list[float]:
     return [with_goal - without for with_goal, without in zip(logprobs[:half], logprobs[half:], strict=True)]
 
 
-def core(title: str) -> str:
-    """A title without the word before its colon or comma ("At home: …", "First, …"), which says nothing of the goal."""
+def act(title: str) -> str:
+    """A title without the words before its colon or comma ("At home: …", "First, …"), which are no part of the deed."""
     head = re.match(r"[^:,]{1,40}[:,]\s+(?=\S+\s+\S)", title)
-    if head and len(head[0].split()) <= 5:
-        return title[head.end() :]
-    opener = next((known for known in _OPENERS if title.startswith(f"{known} ")), "")
-    return title.removeprefix(opener).strip()
+    return title[head.end() :] if head and len(head[0].split()) <= 5 else title
+
+
+def core(title: str) -> str:
+    """What a title says of its goal: the deed without an opening that belongs to the pattern."""
+    deed = act(title)
+    opener = next((known for known in OPENERS if deed == title and title.startswith(f"{known} ")), "")
+    return deed.removeprefix(opener).strip()
 
 
 def worth(pmi: float, logprob: float) -> float:
@@ -183,7 +121,7 @@ def _only_stem(word: str) -> str:
 
 def task_beginning(place: Place) -> str:
     """How the text of a leaf begins; put into the model's mouth, it keeps the rest on the subject."""
-    task = core(clean(place.title, GOAL_BYTES_MAX)).rstrip(".!?")
+    task = act(clean(place.title, GOAL_BYTES_MAX)).rstrip(".!?")
     return f"To {task[:1].lower()}{task[1:]},"
 
 

@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1:11434", help="of the model server")
     parser.add_argument("--model", default=None, help="on the model server")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--depth", type=int, default=2, help="levels below the goal; each costs about three times more")
     parser.add_argument("--plans", type=Path, default=None, help="a folder for the reports of all plans")
     trio.run(evaluate, parser.parse_args())
 
@@ -53,7 +54,7 @@ async def evaluate(arguments: argparse.Namespace) -> None:
     backend = await llm.probe()
     only = set(filter(None, arguments.only.split(",")))
     wishes = [wish for wish in GOALS if not only or wish.name in only][: arguments.goals]
-    print(f"{backend.model}, {backend.tier}; seed {arguments.seed}; a cell reads: one shot → swarm\n")
+    print(f"{backend.model} ({backend.tier}), depth {arguments.depth}, seed {arguments.seed}; one shot → swarm\n")
     print("| goal | " + " | ".join(column.replace("_", " ") for column in measure.COLUMNS) + " |")
     print("| --- |" + " --- |" * len(measure.COLUMNS), flush=True)
     outcomes: list[Outcome] = []
@@ -63,7 +64,7 @@ async def evaluate(arguments: argparse.Namespace) -> None:
             if kept is not None and kept.exists():
                 outcomes.append(msgspec.json.decode(kept.read_bytes(), type=Outcome))
             else:
-                outcomes.append(await _outcome(wish, llm, backend, judge, arguments.seed, kept))
+                outcomes.append(await _outcome(wish, llm, backend, judge, arguments.seed, arguments.depth, kept))
             print(_line(wish.name, outcomes[-1].single, outcomes[-1].swarm), flush=True)
     finally:
         await llm.close()
@@ -84,12 +85,12 @@ async def evaluate(arguments: argparse.Namespace) -> None:
 
 
 async def _outcome(
-    wish: Wish, llm: Llm, backend: Backend, judge: EmbeddedLlm | None, seed: int, kept: Path | None
+    wish: Wish, llm: Llm, backend: Backend, judge: EmbeddedLlm | None, seed: int, depth: int, kept: Path | None
 ) -> Outcome:
     single = await one_shot(wish, llm, seed)
     meter = Meter(llm)
     began = time.perf_counter()
-    view = await plan(wish, backend, meter, seed)
+    view = await plan(wish, backend, meter, seed, depth)
     spent = time.perf_counter() - began
     outcome = Outcome(
         single=await measure.of_single(wish, single, judge),

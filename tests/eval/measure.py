@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from swarmd.events.kinds import Subgoal
 from swarmd.llm import tiny
 from swarmd.llm.embedded import EmbeddedLlm
+from swarmd.llm.examples import ENDINGS
 from swarmd.plan.report import counting, walk, winner
 from swarmd.plan.views import GoalView, TaskView
 from swarmd.roles.checks import alike, check_split, is_looping, likeness
@@ -119,7 +120,7 @@ def _distinct(splits: Sequence[Sequence[str]]) -> float | None:
 
 def _original(titles: Sequence[str]) -> float | None:
     return _share(
-        not any(likeness(said, example) >= _COPY for said in (title, tiny.core(title)) for example in tiny.ENDINGS)
+        not any(likeness(said, example) >= _COPY for said in (title, tiny.core(title)) for example in ENDINGS)
         for title in titles
     )
 

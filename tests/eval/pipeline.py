@@ -17,7 +17,6 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 from tests.eval.goals import Wish
 from tests.lan import Lan, Station
 
-LIMITS = Limits(depth=2, children=5, tasks=40)
 PEERS = 3
 _WARM_MS = 3_000
 _MINUTES_MAX = 60  # of the replicas' time; a goal that has not ended by then will not
@@ -65,13 +64,13 @@ class Meter:
         return answer
 
 
-async def plan(wish: Wish, backend: Backend, meter: Meter, seed: int) -> GoalView:
-    """The goal as the swarm leaves it. Raises AssertionError if it does not end."""
+async def plan(wish: Wish, backend: Backend, meter: Meter, seed: int, depth: int) -> GoalView:
+    """The goal as the swarm leaves it, *depth* levels deep. Raises AssertionError if it does not end."""
     lan = Lan(PEERS, seed=seed)
     for station in lan.stations:
         station.start(backend)
     lan.run(_WARM_MS)
-    goal = lan[0].command(SetGoal(text=wish.text, limits=LIMITS))
+    goal = lan[0].command(SetGoal(text=wish.text, limits=Limits(depth=depth, children=5, tasks=40)))
     assert isinstance(goal, str), goal
     end = lan.mono_ms + _MINUTES_MAX * 60_000
     while not lan.ended():

@@ -4,7 +4,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from swarmd.llm import tiny
+from swarmd.llm import examples, tiny
 from swarmd.llm.embedded import EmbeddedLlm
 from swarmd.ports import Llm
 from swarmd.roles.strategies import STRATEGIES
@@ -39,7 +39,7 @@ async def one_shot(wish: Wish, llm: Llm, seed: int) -> Single:
 
 async def _listed(llm: EmbeddedLlm, place: Place, seed: int) -> list[str]:
     """The tiny model's best single prompt: two examples, and it goes on with the list as it likes."""
-    prompt = tiny.list_prompt(tiny.shown(STRATEGIES[0], place), tiny.subject(place), [], "").rstrip()
+    prompt = tiny.list_prompt(examples.shown(STRATEGIES[0], place), tiny.subject(place), [], "").rstrip()
     text = await _write(llm, prompt, tokens_max=120, stop=["\n\n", "Goal:"], seed=seed)
     items = [match[1].strip() for line in f"1.{text}".split("\n") if (match := _ITEM.match(line))]
     return items[:_PARTS_MAX]

@@ -17,7 +17,7 @@ def planned(wish: Wish, seed: int = 1) -> tuple[GoalView, Meter]:
     async def run() -> tuple[GoalView, Meter]:
         llm = ScriptedLlm()
         meter = Meter(llm)
-        return await plan(wish, await llm.probe(), meter, seed), meter
+        return await plan(wish, await llm.probe(), meter, seed, depth=2), meter
 
     return trio.run(run)
 

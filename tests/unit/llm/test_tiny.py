@@ -1,7 +1,7 @@
 import pytest
 
 from swarmd.events.kinds import Subgoal
-from swarmd.llm import tiny
+from swarmd.llm import examples, tiny
 from swarmd.llm.domains import DOMAINS, INNER_GOALS
 from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS
 from swarmd.llm.extract import composed
@@ -21,7 +21,7 @@ def test_every_strategy_has_a_pattern_of_its_own_shape() -> None:
         assert len(pattern.openers) == len(set(pattern.openers)) >= tiny.PARTS
         assert all(len(endings) == len(pattern.openers) for endings in pattern.endings)
         assert len(pattern.endings) == len(EXAMPLE_GOALS)
-    assert tiny.shown("by moonlight", ODD) == tiny.shown("by activity", ODD)
+    assert examples.shown("by moonlight", ODD) == examples.shown("by activity", ODD)
 
 
 @pytest.mark.parametrize("lists", [kind.lists for kind in DOMAINS], ids=[kind.goal for kind in DOMAINS])
@@ -44,14 +44,14 @@ def test_an_example_of_every_kind_is_a_split_as_we_want_it(lists: dict[str, tupl
     ],
 )
 def test_a_goal_is_shown_an_example_of_its_own_kind(goal: str, alike: str) -> None:
-    shown = tiny.shown("by time", Place(goal=goal, title=goal))
+    shown = examples.shown("by time", Place(goal=goal, title=goal))
     assert [said for said, _ in shown.examples][-1] == alike
     assert all(part.startswith(opener) for opener, part in zip(shown.openers, shown.examples[-1][1], strict=True))
 
 
 def test_a_goal_of_no_known_kind_is_shown_the_general_examples_and_a_small_task_small_ones() -> None:
-    assert tuple(said for said, _ in tiny.shown("by time", ODD).examples) == EXAMPLE_GOALS
-    below = tiny.shown("by activity", Place(goal=GOAL, title="Choose the tiles"))
+    assert tuple(said for said, _ in examples.shown("by time", ODD).examples) == EXAMPLE_GOALS
+    below = examples.shown("by activity", Place(goal=GOAL, title="Choose the tiles"))
     assert tuple(said for said, _ in below.examples) == INNER_GOALS
 
 
@@ -75,7 +75,7 @@ def test_the_model_is_only_asked_for_what_it_can_read(goal: str, can_read: bool)
 
 
 def test_prompts_of_one_split_share_their_long_beginning() -> None:
-    shown = tiny.shown("by time", PLACE)
+    shown = examples.shown("by time", PLACE)
     one = tiny.list_prompt(shown, GOAL, [], "First,")
     two = tiny.list_prompt(shown, GOAL, ["First, measure the room"], "Then,")
     assert two.startswith(one.removesuffix("1. First,"))
@@ -118,6 +118,13 @@ def test_a_candidate_is_usable_if_it_is_sound_new_and_nobodys_copy(title: str, i
 )
 def test_the_core_of_a_title_leaves_out_its_opening(title: str, core: str) -> None:
     assert tiny.core(title) == core
+
+
+def test_the_deed_keeps_its_verb() -> None:
+    assert tiny.act("Choose the tiles") == "Choose the tiles"
+    assert tiny.act("At home: choose the tiles") == "choose the tiles"
+    assert tiny.task_beginning(Place(goal=GOAL, title="Measure the walls")) == "To measure the walls,"
+    assert tiny.subject(Place(goal=GOAL, title="First, measure the walls")) == f"{GOAL}: measure the walls"
 
 
 def test_relevance_is_what_the_goal_adds() -> None:

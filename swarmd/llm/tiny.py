@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from swarmd.events.kinds import Subgoal
 from swarmd.llm.examples import ENDINGS, OPENERS, Shown
 from swarmd.roles.checks import asks_nothing, check_split, is_looping, likeness, stems
-from swarmd.roles.language import language, script
+from swarmd.roles.language import may_be_english
 from swarmd.roles.work import Part, Place
 from swarmd.vocab import limits
 from swarmd.vocab.text import clean, cut
@@ -34,9 +34,8 @@ _NULL_GOAL = "Do something"
 
 
 def can_read(goal: str) -> bool:
-    """Whether this model can do anything with *goal*: it has learnt English only. A goal that does not tell its
-    language ("Get fit") is taken for English if it is in Latin letters."""
-    return script(goal) == "latin" and language(goal) in ("", "en") and not asks_nothing(goal)
+    """Whether this model can do anything with *goal*: it has learnt English only."""
+    return may_be_english(goal) and not asks_nothing(goal)
 
 
 def subject(place: Place) -> str:

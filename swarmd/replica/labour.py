@@ -19,7 +19,7 @@ from swarmd.replica.me import Me
 from swarmd.replica.record import UNSTAMPED, Record
 from swarmd.replica.turn import Turn
 from swarmd.roles import executor
-from swarmd.roles.language import speaks_of_a_language, strays
+from swarmd.roles.language import may_be_english, speaks_of_a_language, strays
 from swarmd.roles.scene import Scene, Timing
 from swarmd.roles.work import Text
 from swarmd.vocab import limits
@@ -161,9 +161,12 @@ class Labour:
         free = self._jobs.free(self._me.slots) - self.settling()
         expired, horizon = self._expired(turn), self._record.horizon(turn)
         for plan in self._record.plan.open_goals():
+            can_read = self._can_read(plan)
             for opening in executor.openings(plan, scene, expired):
                 if free <= 0:
                     return
+                if not can_read and executor.has_abler(plan, opening.task, scene):
+                    continue
                 if opening.task.born >= horizon:
                     continue  # made while our clock was wrong: no claim of today would count
                 rest_until = self._rest_until.get(opening.task.id, 0)
@@ -185,6 +188,11 @@ class Labour:
                 self._claimed_ms[claim] = turn.mono_ms
                 turn.wake_at(turn.mono_ms + self._timing.settle_ms)
                 free -= 1
+
+    def _can_read(self, plan: GoalPlan) -> bool:
+        """Whether this peer's model knows the goal's language; the embedded one knows English only."""
+        backend = self._me.backend
+        return backend is None or backend.name != "embedded" or plan.goal is None or may_be_english(plan.goal.text)
 
     def _expired(self, turn: Turn) -> set[EventId]:
         """Others' claims whose holder has been silent for the lease, or has said goodbye."""

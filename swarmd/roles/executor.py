@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import Task, attempts_failed, holder_of, result_of
 from swarmd.roles.scene import Scene, place
-from swarmd.roles.work import Compose, Execute, Part
+from swarmd.roles.work import CHECKLIST, Compose, Execute, Part
 from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId, PeerId, rendezvous
 
@@ -34,6 +34,18 @@ def openings(goal: GoalPlan, scene: Scene, expired: set[EventId]) -> list[Openin
         rank = order.index(scene.me) if scene.me in order else len(order)
         found.append((rank, place_in_plan, Opening(task, attempt)))
     return [opening for _, _, opening in sorted(found, key=lambda entry: entry[:2])]
+
+
+def has_abler(goal: GoalPlan, task: Task, scene: Scene) -> bool:
+    """Whether the peer whose model made this task, and so can read its goal, is there to work on it: an executor that
+    cannot leaves the task to it."""
+    split = goal.tasks[task.parent] if task.parent is not None and not task.children else task
+    if split.accepted is None:
+        return False
+    proposal = goal.book(split.id).proposals[split.accepted.proposal]
+    by_a_model = proposal.model not in ("", CHECKLIST)
+    others = set(scene.live("executor")) - {scene.me} - _failed_at(goal, task)
+    return by_a_model and proposal.author in others
 
 
 def next_attempt(goal: GoalPlan, task: Task, expired: set[EventId]) -> int | None:

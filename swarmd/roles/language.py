@@ -100,6 +100,11 @@ def language(text: str) -> str:
     return code if score >= _TOLD and score >= _LEAD * second else ""
 
 
+def may_be_english(text: str) -> bool:
+    """Whether *text* is in English, or in Latin letters without telling its language ("Get fit")."""
+    return script(text) == "latin" and language(text) in ("", "en")
+
+
 def strays(text: str, goal: str) -> bool:
     """Whether *text* is certainly in another language than *goal*. Never where the goal itself speaks of a language:
     then a text in that one may be what is wanted."""

@@ -436,6 +436,33 @@ def test_a_general_checklist_is_just_good_enough_so_that_any_better_split_wins()
     assert proposals["parrot"].accepted
 
 
+def test_an_executor_that_cannot_read_the_goal_leaves_it_to_the_one_that_split_it() -> None:
+    def answering(request: Request) -> Answer:
+        titles = ("ホテルを予約する", "電車の切符を買う", "荷物をまとめる")
+        if isinstance(request, Propose):
+            return Split(subgoals=tuple(Subgoal(title=title, leaf=True) for title in titles), model="able")
+        if isinstance(request, Execute):
+            return Text(text=f"{request.place.title}ことができました。", model="able")
+        return obliging(request)
+
+    lan = Lan(2)
+    lan[0].start(type(MODEL)(name="embedded", model="tiny", tier="tiny"))
+    lan[1].start()
+    lan.run(3_000)
+    lan[0].command(SetGoal(text="家族で京都へ旅行する", limits=Limits(depth=1)))
+    while not lan[1].said(Proposal):
+        lan.deliver_all()
+        lan[1].answer(answering)
+        lan.tick(500)
+    for job in list(lan[0].asked):  # its model has only a checklist to offer
+        lan[0].asked.pop(job)
+        lan[0].feed(Answered(job, Split(subgoals=(), model=CHECKLIST)))
+    assert lan.run(60_000, answering=answering, until=lan.ended)
+    assert not lan[0].said(Claim)
+    assert {claim.author for claim in lan[1].said(Claim)} == {lan[1].peer}
+    assert lan[0].view().status == "done"
+
+
 def test_a_text_in_another_language_is_refused_and_another_one_asked_for() -> None:
     asked: list[int] = []
 

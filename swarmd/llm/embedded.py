@@ -200,7 +200,7 @@ class EmbeddedLlm:
         )
 
     async def _relevance(self, goal: str, titles: Sequence[str]) -> list[float]:
-        return tiny.relevance(await self._score(tiny.relevance_pairs(goal, [tiny.core(title) for title in titles])))
+        return tiny.relevance(await self._score(tiny.relevance_pairs(goal, [tiny.act(title) for title in titles])))
 
     async def _score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         logprobs: list[float] = await self._link.ask({"op": "score", "pairs": pairs, "scored": tiny.SCORED_TOKENS})

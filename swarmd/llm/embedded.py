@@ -92,7 +92,7 @@ class EmbeddedLlm:
                     await self._propose(request, seed) if can_read else Split(subgoals=steps, model=plain.MODEL)
                 )
             case Judge():
-                answer = await self._judge(request) if can_read else _no_marks(plain.MODEL)
+                answer = await self._judge(request) if can_read else _no_marks(self._model)
             case Execute() if can_read:
                 answer = await self._execute(request, seed, on_text)
             case Execute():

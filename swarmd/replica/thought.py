@@ -190,6 +190,7 @@ class Thought:
             marks, words = join_marks(heard, findings, basis), critique(judgement, findings)
         else:  # to do a task whole, or by a general checklist, is just good enough: any split that is better wins
             marks, words = (min(1.0, plan.goal.policy.threshold + _JUST_ENOUGH),) * 3, ""
+        heard_model = judgement.model if judgement is not None and basis != _TEXT else _TEXT_CHECKS
         self._record.say(
             turn,
             Score(
@@ -202,7 +203,7 @@ class Thought:
                 disjoint=marks[1],
                 covering=marks[2],
                 critique=cut(words, limits.CRITIQUE_BYTES_MAX),
-                model=clean(judgement.model, limits.MODEL_BYTES_MAX) if judgement else _TEXT_CHECKS,
+                model=clean(heard_model, limits.MODEL_BYTES_MAX),
                 basis=basis,
             ),
         )

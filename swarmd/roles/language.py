@@ -70,6 +70,7 @@ _TOLD = 0.9  # from this score on a text has told its language …
 _LEAD = 1.5  # … if the next one has so many times less
 _SURE = 2.0  # the same for a title, which may be all names
 _HAN_MIN = 16  # characters without a single kana, from which a text is Chinese: a Japanese title may have none
+_READ_MAX = 4_000  # characters of a text that are looked at
 _LETTERS_MIN = 3
 _WORDS_MIN = 3
 _QUOTED = 0.2  # of a text's letters in the goal's script, from which the text is mixed rather than foreign
@@ -82,10 +83,14 @@ _NAMED = re.compile(
 )
 
 
-@lru_cache(256)
 def script(text: str) -> str:
     """The script of most of *text*'s letters, "" where there are none, or none that prevails. Kana and Han together
     count as kana: that is how Japanese is written."""
+    return _script(text[:_READ_MAX])
+
+
+@lru_cache(256)
+def _script(text: str) -> str:
     counts = _letters(text)
     if counts["kana"]:
         counts["kana"] += counts.pop("han", 0)
@@ -93,9 +98,13 @@ def script(text: str) -> str:
     return most if count >= _MOSTLY * counts.total() else ""
 
 
-@lru_cache(256)
 def language(text: str) -> str:
     """ISO 639-1 code of *text*'s language, one of `NAMES`, or "" where it does not tell."""
+    return _language(text[:_READ_MAX])
+
+
+@lru_cache(256)
+def _language(text: str) -> str:
     code, score, second = _best(text)
     return code if score >= _TOLD and score >= _LEAD * second else ""
 
@@ -108,6 +117,7 @@ def may_be_english(text: str) -> bool:
 def strays(text: str, goal: str) -> bool:
     """Whether *text* is certainly in another language than *goal*. Never where the goal itself speaks of a language:
     then a text in that one may be what is wanted."""
+    text = text[:_READ_MAX]
     theirs, ours = script(text), script(goal)
     if not theirs or not ours or _letters(text).total() < _LETTERS_MIN or speaks_of_a_language(goal):
         return False

@@ -44,6 +44,7 @@ sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulat
 
 mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must notice
 	$(BIN)/python -m tests.mutants
+	$(BIN)/python -m pytest tests/mutants/library.py
 
 BACKEND ?= embedded
 GOALS ?= 24

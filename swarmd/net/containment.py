@@ -11,7 +11,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-import trio
 from libp2p.abc import IMuxedConn, IMuxedStream, INetConn, IRawConnection
 from libp2p.network import swarm as network
 from libp2p.network.connection.swarm_connection import SwarmConn
@@ -61,6 +60,7 @@ def contain() -> None:
     _release_inbound_slots()
     _never_repeat_sequence_numbers()
     _widen_queues()
+    _keep_subscriptions()
     _keep_zones()
     _put_up_our_wall()
     _quieten()
@@ -176,18 +176,22 @@ class _WideQueue(RpcQueue):  # type: ignore[misc]
         return rpc
 
 
+def _keep_subscriptions() -> None:
+    """When our stream to a peer ends with one of two connections, the library forgets what the peer had subscribed to
+    over the other one, and never says a word to it again."""
+    forget = library.Pubsub._forget_all_subscriptions
+
+    def forget_all_subscriptions(self: library.Pubsub, peer_id: ID) -> None:
+        if not self._peer_is_connected(peer_id):
+            forget(self, peer_id)
+
+    library.Pubsub._forget_all_subscriptions = forget_all_subscriptions
+
+
 def _keep_zones() -> None:
     """A multiaddress with a zone cannot be read back from its bytes, and without the zone the system knows no way to a
-    link-local address. And an IPv6 socket takes IPv4 as well, so that a port could not be listened on for both."""
+    link-local address."""
     tcp.extract_ip_from_multiaddr = _host_with_zone
-    set_flags = tcp._set_reuse_flags
-
-    def set_reuse_flags(sock: trio.socket.SocketType) -> None:
-        set_flags(sock)
-        if sock.family == trio.socket.AF_INET6:
-            sock.setsockopt(trio.socket.IPPROTO_IPV6, trio.socket.IPV6_V6ONLY, 1)
-
-    tcp._set_reuse_flags = set_reuse_flags
 
 
 def _host_with_zone(address: Multiaddr) -> str | None:

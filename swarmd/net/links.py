@@ -361,6 +361,7 @@ class Links(INotifee):  # type: ignore[misc]
                 if not target.remembered:
                     self._learn(target)
                 self._mind_gossip(peer, now)
+                self._join(peer, now)
                 silence = now - self._heard_at.setdefault(peer, now)
                 if silence > DEAD_S:
                     _log.warning("%s has been silent for %.0f s: dropping the link", short(str(peer)), silence)
@@ -372,9 +373,8 @@ class Links(INotifee):  # type: ignore[misc]
                     self._nursery.start_soon(self._ping, peer)
 
     def _mind_gossip(self, peer: ID, now: float) -> None:
-        """When one of two connections to a peer closes, the library forgets what the peer said on either: as after a
-        cut in silence, where a new link comes before the old one is given up. Such a link hears and is not heard, so
-        it is dropped, and made anew."""
+        """A peer whose subscriptions the library does not know hears nothing of us, and neither side would ever notice.
+        Such a link is dropped, and made anew."""
         gossip = self._host.pubsub
         known = peer in gossip.peers and any(peer in listeners for listeners in gossip.peer_topics.values())
         connections = self._host.network.get_connections(peer)
@@ -388,6 +388,16 @@ class Links(INotifee):  # type: ignore[misc]
                 self._nursery.start_soon(_close, conn)
         else:
             self._unheard_of.add(peer)
+
+    def _join(self, peer: ID, now: float) -> None:
+        """Two peers that dialled each other at once have two connections: the one with the smaller id closes that of
+        the other, once both have stood for a while."""
+        connections = self._host.network.get_connections(peer)
+        settled = all(now - self._since.get(conn, now) > SETTLED_S for conn in connections)
+        if len(connections) > 1 and settled and self._own.to_bytes() < peer.to_bytes():
+            ours = sorted(connections, key=lambda conn: not conn.muxed_conn.is_initiator)
+            for conn in ours[1:]:
+                self._nursery.start_soon(_close, conn)
 
     async def _ping(self, peer: ID) -> None:
         """Hear from *peer* once, however late it answers."""

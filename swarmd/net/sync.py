@@ -35,6 +35,8 @@ class _Session:
         self.peer = peer
         self.send, self.receive = trio.open_memory_channel[Frame](QUEUE_FRAMES_MAX)
         self.scope = trio.CancelScope()
+        self.answered = trio.Event()  # what the other side said last
+        self.answered.set()
         self.whole = False  # every frame was sent, or the other side ended it between two frames
 
 
@@ -73,6 +75,7 @@ class Sessions:
             return
         try:
             session.send.send_nowait(frame)
+            session.answered.set()
         except trio.WouldBlock:
             self._counters["sync_overrun"] += 1
             session.scope.cancel()
@@ -134,7 +137,9 @@ class Sessions:
                 session.whole = True
                 return
             frame = decode_frame(body)
+            await session.answered.wait()  # who does not wait for answers is not read on, and so waits after all
             if number in self._open:
+                session.answered = trio.Event()
                 self._deliver(SyncHeard(number, frame))
 
     async def _write(self, session: _Session, stream: Stream) -> None:

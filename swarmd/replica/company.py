@@ -129,7 +129,7 @@ class Company:
     def sync(self, turn: Turn, heard: SyncHeard) -> None:
         """A frame came on a sync stream."""
         session = self._sessions.open.get(heard.session)
-        horizon = self._record.horizon(turn)
+        horizon = self._record.wanted_until(turn)
         try:
             answer, envelopes = self._sessions.hear(
                 heard.session, heard.frame, self._record.events, horizon, turn.mono_ms
@@ -153,7 +153,7 @@ class Company:
             self._sessions.close(number)
             turn.syncs.append(SyncClose(number))
         for peer in self._sessions.ripe(turn.mono_ms):
-            initiator = Initiator(self._record.events, self._record.horizon(turn), silent=self._me.silent)
+            initiator = Initiator(self._record.events, self._record.wanted_until(turn), silent=self._me.silent)
             number = self._sessions.initiate(peer, initiator, turn.mono_ms)
             turn.syncs += [SyncOpen(number, peer), SyncSend(number, initiator.start())]
         turn.wake_at(self._sessions.next_ms())

@@ -57,16 +57,20 @@ class Record:
 
     def ingest(self, turn: Turn, envelopes: Iterable[Envelope], via: PeerId) -> None:
         """Take in events that *via* handed over; what is malformed, forged or from the future is counted and left
-        out."""
+        out. Nothing is taken in while there is no room."""
         horizon = self.horizon(turn)
+        faults: list[RemoteFault] = []
         for envelope in envelopes:
             if envelope.id in self.events:
+                continue
+            if self.full():
+                self.refuse("no room")
                 continue
             try:
                 opened = open_envelope(envelope, self._swarm)
             except RemoteFault as fault:
                 self.refuse("malformed event")
-                self.tell(turn, "refused", f"refused an event from {self.called(via)}: {fault}", peer=via)
+                faults.append(fault)
                 continue
             if opened.event.hlc > horizon:
                 self.refuse("event from the future")
@@ -76,6 +80,10 @@ class Record:
                 continue
             self._take(turn, opened, tell=True)
             turn.heard.append(envelope)
+            if self.full():
+                self.tell(turn, "refused", "takes in no more events: they fill the memory that they may have", peer=via)
+        if faults:  # one line for all: who forges thousands must not fill the log
+            self.tell(turn, "refused", f"refused events from {self.called(via)}: {faults[0]}", peer=via)
 
     def forget_old(self, turn: Turn) -> None:
         """Drop the goals that ended long ago."""
@@ -108,6 +116,14 @@ class Record:
         listen."""
         wall = turn.now.wall_ms + self.roster.offset_ms(turn.now.wall_ms, turn.mono_ms)
         return hlc.HLC_MAX - 1 if wall < limits.PLAUSIBLE_MS_MIN else hlc.at(wall + limits.DRIFT_MS_MAX)
+
+    def full(self) -> bool:
+        """Whether there is no room for more events of others. Such a peer is as one that is cut off."""
+        return self.events.bytes >= limits.EVENTS_BYTES_MAX
+
+    def wanted_until(self, turn: Turn) -> int:
+        """The latest stamp that reconciliation should bring: the horizon, or none at all."""
+        return hlc.ZERO if self.full() else self.horizon(turn)
 
     def refuse(self, reason: str) -> None:
         """Count something that was not taken in."""

@@ -1,10 +1,12 @@
 """Peers on real libp2p hosts on loopback: links, topics, sync sessions, walls."""
 
+import socket
 from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 import trio
+from multiaddr import Multiaddr
 
 from swarmd.events.envelope import Swarm
 from swarmd.gossip.frames import Done, Give, Summary
@@ -292,6 +294,61 @@ def test_a_peer_that_restarts_with_its_identity_is_back_in_both_directions_withi
             assert barn.of(Disconnected) == [Disconnected(attic.identity.peer)]
             barn.scope.cancel()
             again.scope.cancel()
+
+    run(scenario)
+
+
+def test_peers_that_dial_each_other_at_once_end_with_one_connection_over_which_both_are_heard() -> None:
+    async def meet(number: int) -> None:
+        async with Peer(f"left {number}").running() as left, Peer(f"right {number}").running() as right:
+            addresses = left.address, right.address
+            left.net.also([addresses[1]])
+            right.net.also([addresses[0]])
+            await until(lambda: len(left.network.get_connections(right.id)) == 2)
+            await linked(left, right)
+            for one, other in ((left, right), (right, left)):
+                await until(lambda one=one, other=other: len(one.network.get_connections(other.id)) == 1)  # type: ignore[misc]
+            await linked(left, right)
+            for one, other in ((left, right), (right, left)):
+                assert one.of(Connected) == [Connected(other.identity.peer)]
+                assert not one.of(Disconnected)
+                assert not {"dials_failed", "links_dropped"} & one.net.counters().keys()
+
+    async def scenario() -> None:
+        async with trio.open_nursery() as nursery:
+            for number in range(12):
+                nursery.start_soon(meet, number)
+
+    run(scenario)
+
+
+def test_a_peer_is_heard_on_when_either_of_two_connections_to_it_closes() -> None:
+    async def scenario() -> None:
+        async with Peer("left").running() as left, Peer("right").running() as right:
+            for _ in range(2):
+                await left.network.dial_addr(Multiaddr(right.address.split("/p2p/")[0]), right.id)
+            await until(lambda: len(right.network.get_connections(left.id)) == 2)
+            await linked(left, right)
+            for at in (0, 1):
+                await left.network.get_connections(right.id)[at].close()
+                await until(lambda: len(right.network.get_connections(left.id)) == 1)
+                await linked(left, right)
+                assert not left.of(Disconnected) and not right.of(Disconnected)
+                await left.network.dial_addr(Multiaddr(right.address.split("/p2p/")[0]), right.id)
+                await until(lambda: len(right.network.get_connections(left.id)) == 2)
+
+    run(scenario)
+
+
+def test_one_port_serves_both_families() -> None:
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        both = [f"/ip4/127.0.0.1/tcp/{port}", f"/ip6/::/tcp/{port}"]
+        async with Peer("attic", listen=both).running() as attic:
+            for name, address in (("barn", both[0]), ("cellar", f"/ip6/::1/tcp/{port}")):
+                async with Peer(name, static=[address]).running() as other:
+                    await linked(attic, other)
 
     run(scenario)
 

@@ -3,6 +3,7 @@
 Each change that `containment.py` makes to the library has a test here that fails without it.
 """
 
+import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -314,3 +315,20 @@ def test_200_messages_without_a_pause_are_not_lost_in_the_librarys_queues() -> N
             await arrived(listener, {str(number).encode() for number in range(200)})
 
     run(scenario)
+
+
+def test_routine_trouble_is_not_in_the_log_in_red(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with a_household() as (victim, bystander, _rogue):
+            port = int(Multiaddr(victim.address).value_for_protocol("tcp"))
+            for number in range(20):
+                stranger = await trio.open_tcp_stream("127.0.0.1", port)
+                await stranger.send_all(bytes([number]) * 500)
+                await stranger.aclose()
+            bystander.net.also(["/ip4/127.0.0.1/tcp/9"])
+            await until(lambda: bystander.net.counters().get("dials_failed"))
+            await until(lambda: victim.network._inbound_limiter.borrowed_tokens == 2)
+
+    run(scenario)
+    red = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert not [record for record in red if "libp2p" in record.pathname], red

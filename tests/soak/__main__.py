@@ -1,6 +1,7 @@
 """`make soak`: six daemons on loopback, a goal a minute, every half a minute one of them dies and starts again.
 
-The last one is never killed: its memory and its descriptors are what is watched over the whole time. Ends with status 1
+The last one is never killed. In the last quarter nobody gives goals or kills: what still grows then leaks, while before
+that every event takes its room. Memory and descriptors of every process are watched all the time. Ends with status 1
 if an acknowledged goal is lost or unfinished, or if the daemons do not come to one digest.
 """
 
@@ -18,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trio
 
@@ -32,6 +33,7 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault, Unreachable
 GOAL_S, KILL_S, SAMPLE_S = 60.0, 30.0, 5.0
 WARM_S = 60.0  # caches fill and modules load before memory is worth a look
 SETTLE_S = 240.0  # after the last kill, for all goals to end and all digests to be equal
+QUIET = 0.25  # of the whole time, at its end
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 CONFIG = """\
@@ -57,6 +59,14 @@ settle_ms = 300
 """
 
 
+class Sample(NamedTuple):
+    """Of one process. *at*: seconds."""
+
+    at: float
+    resident_bytes: int
+    files: int
+
+
 class Daemon:
     """One `swarmd run`."""
 
@@ -68,10 +78,11 @@ class Daemon:
         config = CONFIG.format(name=name, folder=self.folder, port=port, peers=peers)
         (self.folder / "config.toml").write_text(config)
         self.kills = 0
-        self.samples: list[tuple[float, int, int]] = []  # seconds, resident bytes, descriptors
+        self.samples: list[Sample] = []  # of the present process
         self.start()
 
     def start(self) -> None:
+        self.samples = []
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
@@ -86,10 +97,10 @@ class Daemon:
         self.process.wait()
 
     def sample(self) -> None:
-        """Note memory and descriptors now."""
+        """Note memory and descriptors now, unless it does not run any more."""
         proc = Path("/proc") / str(self.process.pid)
         resident = int((proc / "statm").read_text().split()[1]) * PAGE_BYTES
-        self.samples.append((time.monotonic(), resident, len(os.listdir(proc / "fd"))))
+        self.samples.append(Sample(time.monotonic(), resident, len(os.listdir(proc / "fd"))))
 
     async def ask(self, question: Callable[[Client], Any]) -> Any:
         """None if it does not answer."""
@@ -121,6 +132,11 @@ class Soak:
                 nursery.start_soon(self._kill)
                 nursery.start_soon(self._sample)
 
+    async def rest(self, seconds: float) -> None:
+        """Only watch, for so long."""
+        with trio.move_on_after(seconds):
+            await self._sample()
+
     async def _give(self) -> None:
         number = 0
         while True:
@@ -145,7 +161,8 @@ class Soak:
     async def _sample(self) -> None:
         while True:
             await trio.sleep(SAMPLE_S)
-            self.daemons[-1].sample()
+            for daemon in self.daemons:
+                daemon.sample()
 
     async def settle(self) -> tuple[list[str], list[StatusView | None]]:
         """Wait until everything has ended and is equal; the goals that are lost or open, and every peer's status."""
@@ -176,9 +193,16 @@ def free_port() -> int:
         return port
 
 
-def slope(samples: list[tuple[float, int]]) -> float:
-    """Growth a minute, by least squares."""
-    return statistics.linear_regression([at / 60 for at, _ in samples], [value for _, value in samples]).slope
+def slopes(samples: list[Sample]) -> str:
+    """Growth by least squares: MiB and descriptors an hour."""
+    hours = [sample.at / 3_600 for sample in samples]
+    memory = statistics.linear_regression(hours, [sample.resident_bytes / 2**20 for sample in samples]).slope
+    files = statistics.linear_regression(hours, [sample.files for sample in samples]).slope
+    first, last = samples[0], samples[-1]
+    return (
+        f"{first.resident_bytes / 2**20:.1f} -> {last.resident_bytes / 2**20:.1f} MiB, {memory:+.1f} MiB an hour; "
+        f"{first.files} -> {last.files} descriptors, {files:+.1f} an hour; {(last.at - first.at) / 60:.1f} min"
+    )
 
 
 def main() -> int:
@@ -189,33 +213,30 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         soak = Soak(Path(folder), random.Random(options.seed))
         try:
-            trio.run(soak.live, options.minutes * 60)
+            trio.run(soak.live, options.minutes * 60 * (1 - QUIET))
             began = time.monotonic()
             lost, statuses = trio.run(soak.settle)
             settled = time.monotonic() - began
-            return report(soak, lost, statuses, settled)
+            quiet_from = time.monotonic()
+            trio.run(soak.rest, options.minutes * 60 * QUIET)
+            return report(soak, lost, statuses, settled, quiet_from)
         finally:
             soak.end()
 
 
-def report(soak: Soak, lost: list[str], statuses: list[StatusView | None], settled: float) -> int:
+def report(soak: Soak, lost: list[str], statuses: list[StatusView | None], settled: float, quiet_from: float) -> int:
     """Print the figures; the exit status."""
-    watched = soak.daemons[-1].samples
-    warm = [sample for sample in watched if sample[0] - watched[0][0] >= WARM_S] or watched
     digests = {status.digest if status else "no answer" for status in statuses}
     kills = sum(daemon.kills for daemon in soak.daemons)
-    print(f"goals acknowledged {len(soak.given)}, lost or unfinished {len(lost)}; kills {kills}")
-    print(f"digests at the end {len(digests)}; settled {settled:.0f} s after the last kill")
     events = statuses[-1].events if statuses[-1] else 0
-    first, last = warm[0], warm[-1]
-    print(
-        f"resident memory {first[1] / 2**20:.1f} -> {last[1] / 2**20:.1f} MiB over {(last[0] - first[0]) / 60:.1f} min"
-    )
-    print(f"  slope {slope([(at, rss) for at, rss, _ in warm]) / 1024:+.0f} KiB a minute, with {events} events")
-    print(f"descriptors {first[2]} -> {last[2]}, most {max(fds for _, _, fds in warm)}")
-    print(f"  slope {slope([(at, fds) for at, _, fds in warm]):+.2f} a minute")
+    print(f"goals acknowledged {len(soak.given)}, lost or unfinished {len(lost)}; kills {kills}; events {events}")
+    print(f"digests at the end {len(digests)}; settled {settled:.0f} s after the last kill")
     for daemon, status in zip(soak.daemons, statuses, strict=True):
         print(f"{daemon.name}: {daemon.kills} kills; {status.refused if status else 'no answer'}")
+        busy = [each for each in daemon.samples if each.at < quiet_from and each.at - daemon.samples[0].at >= WARM_S]
+        for name, samples in (("busy", busy), ("quiet", [each for each in daemon.samples if each.at >= quiet_from])):
+            if len(samples) > 2:
+                print(f"  {name}: {slopes(samples)}")
     return int(bool(lost) or len(digests) != 1)
 
 

@@ -24,6 +24,7 @@ from swarmd.gossip.frames import (
     encode,
 )
 from swarmd.net.host import noise_of, prologue_of
+from swarmd.store.keys import key_text
 from swarmd.vocab import hlc
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire.md").read_text("utf-8")
@@ -38,6 +39,7 @@ def attic() -> Envelope:
 
 
 def test_names_are_made_as_the_page_says() -> None:
+    assert f"`{key_text(SWARM.key)}`" in PAGE
     assert f"`{SWARM.id}`" in PAGE
     assert f"`{ME.peer}`" in PAGE
     assert f"`{attic().id}`" in PAGE

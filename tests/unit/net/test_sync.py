@@ -156,3 +156,10 @@ def test_no_peer_and_no_crowd_takes_all_sessions() -> None:
     assert len(inputs) == limits.SESSIONS_MAX
     assert all(isinstance(each, SyncOpened) and each.session % 2 for each in inputs)
     assert counters["sync_refused"] == 1
+
+
+def test_who_does_not_wait_for_answers_is_not_read_on() -> None:
+    house, pipe = House(), Pipe(PEERS[0], 1_000 * framed(encode(Done())))
+    inputs, _ = lived(house, 5, inbound(house, pipe))
+    assert inputs == [SyncOpened(1, PEERS[0]), SyncHeard(1, Done())]
+    assert len(pipe.data) >= 998 * len(framed(encode(Done())))

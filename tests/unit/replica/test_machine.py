@@ -48,6 +48,7 @@ from swarmd.vocab.text import is_safe
 from tests.household import PEERS, SWARM, WALL_MS, Household, at, member, part, sealed, unknown
 from tests.lan import MODEL, TIMING, Lan, Station, obliging
 
+FULL = "takes in no more events: they fill the memory that they may have"
 WHOLE = Limits(depth=0)  # the goal itself is a leaf
 SPRING = SetGoal(text="Japan trip in spring", limits=WHOLE, policy=Policy(lease_ms=10_000))
 
@@ -202,6 +203,31 @@ def test_a_forged_event_is_refused_and_counted() -> None:
     assert isinstance(status, StatusView)
     assert status.refused == {"malformed event": 2}
     assert "refused" in [change.kind for change in lan[0].told()]
+
+
+def test_a_peer_whose_memory_is_full_takes_nothing_in_and_says_so_and_catches_up_when_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lan = Lan(2).start()
+    with monkeypatch.context() as crowded:
+        crowded.setattr(limits, "EVENTS_BYTES_MAX", lan[0].machine.events.bytes + 1)
+        lan[1].command(SPRING)
+        lan.deliver_all()
+        lan.link(lan[0], lan[1])
+        lan.run(5_000)
+        status = lan[0].command(ShowStatus())
+        assert isinstance(status, StatusView)
+        assert status.events == 1
+        assert status.refused["no room"]
+        assert [change.text for change in lan[0].told()].count(FULL) == 1
+    lan.link(lan[0], lan[1])
+    assert lan.run(60_000, answering=obliging, until=lambda: lan.ended() and len(lan.digests()) == 1)
+
+
+def test_hundreds_of_forged_events_are_one_line_of_the_story() -> None:
+    lan = Lan(1).start()
+    lan[0].hear(*(type(member(PEERS[3]).envelope)(b"\xc1" + bytes([n]), bytes(64)) for n in range(200)))
+    assert [change.kind for change in lan[0].told()].count("refused") == 1
 
 
 def test_an_event_from_the_far_future_is_refused_and_does_not_drag_the_clock() -> None:

@@ -115,6 +115,7 @@ class EmbeddedLlm:
         shown = examples.shown(request.strategy, place)
         openers = shown.openers
         parts: list[str] = []
+        tokens = 0
         for number in range(wanted):
             if number in kept:
                 parts.append(kept[number])
@@ -122,15 +123,18 @@ class EmbeddedLlm:
             known = [*parts, *(title for at, title in kept.items() if at > number)]
             opener = openers[number % len(openers)]
             prompt = tiny.list_prompt(shown, goal, parts, opener)
-            if title := await self._next_part(prompt, place, goal, known, opener, seed + 31 * number):
-                parts.append(title)
+            title, spent = await self._next_part(prompt, place, goal, known, opener, seed + 31 * number)
+            tokens += spent
+            parts += [title] if title else []
         if len(parts) < min(_PARTS_MIN, wanted):
             if place.is_root:
                 raise RemoteFault("the embedded model found no parts for this goal")
-            return Split(subgoals=(), model=self._model)  # a task of which it finds nothing more to say is done whole
+            # a task of which it finds nothing more to say is done whole
+            return Split(subgoals=(), model=self._model, usage=Usage(tokens=tokens))
         leaves = await self._leaves(request, parts)
         subgoals = [Subgoal(title=title, leaf=leaf) for title, leaf in zip(parts, leaves, strict=True)]
-        return Split(subgoals=tidy(subgoals, place, request.children_max), model=self._model)
+        tidied = tidy(subgoals, place, request.children_max)
+        return Split(subgoals=tidied, model=self._model, usage=Usage(tokens=tokens))
 
     async def _worth_keeping(self, request: Propose, goal: str) -> dict[int, str]:
         """The parts of the split to be polished that have no flaw and are not the least relevant one, by place."""
@@ -147,8 +151,10 @@ class EmbeddedLlm:
 
     async def _next_part(
         self, prompt: str, place: Place, goal: str, known: Sequence[str], opener: str, seed: int
-    ) -> str:
+    ) -> tuple[str, int]:
+        """The best candidate, empty if there is none, and the tokens that all of them took."""
         found: list[tuple[float, str]] = []
+        tokens = 0
         for attempt in range(_TRIES):
             job = {
                 "op": "lines",
@@ -161,6 +167,7 @@ class EmbeddedLlm:
                 "seed": (seed + 7 * attempt) & 0x7FFFFFFF,
             }
             lines = await self._link.ask(job)
+            tokens += sum(line["tokens"] for line in lines)
             likely = {tiny.whole_line(f"{opener}{line['text']}"): line["logprob"] for line in lines if line["ended"]}
             usable = [title for title in likely if tiny.is_usable(title, opener, place, known, 1 if attempt else 2)]
             if not usable:
@@ -171,7 +178,7 @@ class EmbeddedLlm:
             found += zip(worth, usable, strict=True)
             if max(relevant) >= tiny.RELEVANT_MIN:
                 break
-        return max(found, default=(0.0, ""))[1]
+        return max(found, default=(0.0, ""))[1], tokens
 
     async def _leaves(self, request: Propose, parts: Sequence[str]) -> list[bool]:
         if request.leaves_only:

@@ -362,7 +362,6 @@ class Links(INotifee):  # type: ignore[misc]
                 if not target.remembered:
                     self._learn(target)
                 self._mind_gossip(peer, now)
-                self._join(peer, now)
                 silence = now - self._heard_at.setdefault(peer, now)
                 if silence > DEAD_S:
                     _log.warning("%s has been silent for %.0f s: dropping the link", short(str(peer)), silence)
@@ -383,16 +382,6 @@ class Links(INotifee):  # type: ignore[misc]
             _log.info("gossip does not reach %s: linking anew", short(str(peer)))
             self._counters["links_dropped"] += 1
             for conn in self._host.network.get_connections(peer):
-                self._nursery.start_soon(_close, conn)
-
-    def _join(self, peer: ID, now: float) -> None:
-        """Two peers that dialled each other at once have two connections: the one with the smaller id closes that of
-        the other, once both have stood for a while."""
-        connections = self._host.network.get_connections(peer)
-        settled = all(now - self._since.get(conn, now) > SETTLED_S for conn in connections)
-        if len(connections) > 1 and settled and self._own.to_bytes() < peer.to_bytes():
-            ours = sorted(connections, key=lambda conn: not conn.muxed_conn.is_initiator)
-            for conn in ours[1:]:
                 self._nursery.start_soon(_close, conn)
 
     async def _ping(self, peer: ID) -> None:

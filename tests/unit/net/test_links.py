@@ -257,7 +257,7 @@ def test_a_peer_that_connects_anew_replaces_its_old_connection_without_a_word() 
     assert lived(wire, 100, reconnecting) == [Connected(OTHER.peer)]
 
 
-@pytest.mark.parametrize("seconds", [18, 26])
+@pytest.mark.parametrize("seconds", [18, 30])
 def test_a_link_that_gossip_does_not_reach_for_long_is_made_anew(seconds: float) -> None:
     wire = Wire()
 

@@ -298,9 +298,7 @@ def test_a_peer_that_restarts_with_its_identity_is_back_in_both_directions_withi
     run(scenario)
 
 
-def test_peers_that_dial_each_other_at_once_end_with_one_link_over_which_both_are_heard_whichever_connection_closes() -> (
-    None
-):
+def test_peers_that_dial_each_other_at_once_have_one_link_whichever_connection_closes() -> None:
     async def meet(number: int) -> None:
         async with Peer(f"left {number}").running() as left, Peer(f"right {number}").running() as right:
             addresses = left.address, right.address

@@ -43,6 +43,28 @@ def test_every_module_of_swarmd_imports_from_the_package_alone(installed: Room) 
     assert int(installed.must(f"{PYTHON} -c '{IMPORT_ALL}'")) > 80
 
 
+COMPLETE = {
+    "bash": "COMP_WORDS='swarmctl repo' COMP_CWORD=1",
+    "zsh": "_TYPER_COMPLETE_ARGS='swarmctl repo'",
+    "fish": "_TYPER_COMPLETE_ARGS='swarmctl repo' _TYPER_COMPLETE_FISH_ACTION=get-args",
+}
+
+
+@pytest.mark.parametrize("shell", sorted(COMPLETE))
+def test_a_shell_completes_verbs(installed: Room, shell: str) -> None:
+    asked = f"{COMPLETE[shell]} _SWARMCTL_COMPLETE=complete_{shell} swarmctl"
+    assert "report" in installed.must(asked)
+
+
+def test_a_mistake_and_a_crash_are_told_as_from_source(installed: Room) -> None:
+    mistaken = installed.run("swarmctl shwo")
+    assert mistaken.returncode == 2 and "No such command" in mistaken.stderr
+    crash = "from swarmd.cli import swarmd; swarmd.app.command('crash')(lambda: 1 / 0); swarmd.main()"
+    crashed = installed.run(f'{PYTHON} -c "{crash}" crash')
+    assert crashed.returncode == 1 and "ZeroDivisionError" in crashed.stderr
+    assert "excepthook" not in crashed.stderr
+
+
 def test_the_demo_runs_from_the_package(installed: Room) -> None:
     said = installed.must("cd /tmp && swarmd demo --model scripted")
     assert "All equal." in said

@@ -6,8 +6,9 @@ here=$(dpkg --print-architecture)
 architecture=${1:-$here}
 mkdir -p "${2:-build/deb}"
 folder=$(cd "${2:-build/deb}" && pwd)
-source=$folder/source-$architecture
-log=$folder/build-$architecture.log
+suite=deb$(. /etc/os-release && echo "$VERSION_ID")u1 # one package a suite, in their order: X~deb12u1 < X~deb13u1 < X
+source=$folder/source-$suite-$architecture
+log=$folder/build-$suite-$architecture.log
 
 needs="lintian, $(sed -n '/^Build-Depends:/,/^[^ B]/{s/^Build-Depends://;/^[A-Z]/d;p}' packaging/debian/control | tr -d '\n')"
 [ "$architecture" = "$here" ] || needs="$needs, binutils-aarch64-linux-gnu" # its strip
@@ -26,8 +27,7 @@ mkdir -p "$source"
 cp -r LICENSE packaging swarmd systemd "$source"
 cp -rL packaging/debian "$source/debian"
 find "$source" -name __pycache__ -prune -exec rm -rf {} +
-# one package a suite, in the order of the suites: X~deb12u1 < X~deb13u1 < X
-sed -i "1s/(\(.*\))/(\1~deb$(. /etc/os-release && echo "$VERSION_ID")u1)/" "$source/debian/changelog"
+sed -i "1s/(\(.*\))/(\1~$suite)/" "$source/debian/changelog"
 version=$(dpkg-parsechangelog --file "$source/debian/changelog" --show-field Version)
 
 echo "Building swarmd $version for $architecture …"

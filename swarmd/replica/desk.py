@@ -165,7 +165,7 @@ class Desk:
         goal = self._goal(wanted.goal).id if wanted.goal else ""
         peer = self._peer(wanted.peer) if wanted.peer else ""
         told: list[Change] = []
-        for opened in sorted(record.events, key=lambda known: (known.event.hlc, known.id), reverse=True):
+        for opened in record.events.newest_first():
             if len(told) == wanted.count:
                 break
             change = story.of_event(opened, record.plan, record.called)

@@ -32,6 +32,13 @@ def test_an_event_that_is_not_there_has_no_envelope() -> None:
         EventSet().envelope(member(PEERS[0]).id)
 
 
+def test_the_newest_come_first_whatever_their_goal() -> None:
+    events = holding(4)
+    assert len(events.groups) > 1
+    expected = sorted(events, key=lambda opened: (opened.event.hlc, opened.id), reverse=True)
+    assert list(events.newest_first()) == expected
+
+
 def test_the_fingerprint_depends_on_the_set_alone() -> None:
     some = history(random.Random(1))
     one, other = EventSet(), EventSet()

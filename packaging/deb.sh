@@ -7,8 +7,9 @@ architecture=${1:-$here}
 mkdir -p "${2:-build/deb}"
 folder=$(cd "${2:-build/deb}" && pwd)
 suite=deb$(. /etc/os-release && echo "$VERSION_ID")u1 # one package a suite, in their order: X~deb12u1 < X~deb13u1 < X
-source=$folder/source-$suite-$architecture
-log=$folder/build-$suite-$architecture.log
+work=$folder/$suite-$architecture
+source=$work/source
+log=$folder/$suite-$architecture.log
 
 needs="lintian, $(sed -n '/^Build-Depends:/,/^[^ B]/{s/^Build-Depends://;/^[A-Z]/d;p}' packaging/debian/control | tr -d '\n')"
 [ "$architecture" = "$here" ] || needs="$needs, binutils-aarch64-linux-gnu" # its strip
@@ -22,7 +23,7 @@ if ! dpkg-checkbuilddeps -I -d "$needs" /dev/null 2>/dev/null; then
     DEBIAN_FRONTEND=noninteractive apt-get satisfy --quiet=2 --yes --no-install-recommends "dpkg-dev, $needs" >/dev/null
 fi
 
-rm -rf "$source"
+rm -rf "$work"
 mkdir -p "$source"
 cp -r LICENSE packaging swarmd systemd "$source"
 cp -rL packaging/debian "$source/debian"
@@ -34,7 +35,9 @@ echo "Building swarmd $version for $architecture …"
 cd "$source"
 dpkg-buildpackage --build=binary --no-sign --host-arch "$architecture" --no-check-builddeps >"$log" 2>&1 ||
     { tail -n 30 "$log" >&2; exit 1; }
-cd "$folder"
-rm -rf "$source" ./*"_${version}_$architecture".changes ./*"_${version}_$architecture".buildinfo
-lintian --allow-root --fail-on error,warning ./*"_${version}_$architecture".deb
+cd "$work"
+lintian --allow-root --fail-on error,warning ./*.deb
+mv ./*.deb ..
+cd ..
+rm -rf "$work"
 ls -l ./*"_${version}_$architecture".deb

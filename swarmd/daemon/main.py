@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import random
 import secrets
 import socket as sockets
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from swarmd import __version__
 from swarmd.config import Config, changed
+from swarmd.control.inherited import inherited_socket
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
@@ -39,6 +41,7 @@ def run(read: Callable[[], Config]) -> None:
 
     Raises LocalMistake for what a person must put right first.
     """
+    handed = inherited_socket(os.environ)
     config = read()
     state = Path(config.state_dir)
     swarm = read_swarm(Path(config.swarm_key))
@@ -78,9 +81,9 @@ def run(read: Callable[[], Config]) -> None:
             clock=SystemClock(),
             beat=lambda: notifier.notify("WATCHDOG=1"),
         )
-        socket = Path(config.control.socket)
+        path, mode = Path(config.control.socket), config.control.mode
         reload = Reload(read, config, loop, net)
-        trio.run(lambda: live(loop, socket=socket, mode=config.control.mode, notifier=notifier, reload=reload))
+        trio.run(lambda: live(loop, path=path, mode=mode, handed=handed, notifier=notifier, reload=reload))
     finally:
         store.close()
 

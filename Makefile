@@ -6,12 +6,13 @@ NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
 MINUTES ?= 20
+HOST_TOOLS := systemd-container mmdebstrap nftables iproute2 openssh-client ansible-core
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test lint format sim soak sim-report mutants eval bench kill man completions api screens locks clean help
+.PHONY: demo test hosts lint format sim soak sim-report mutants eval bench kill man completions deb debs api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -23,11 +24,12 @@ test: .venv/dev  ## All tests that take seconds
 	$(BIN)/python -m pytest -n auto --dist worksteal
 	$(MAKE) sim
 
-lint: .venv/dev  ## Style, types and floors
+lint: .venv/dev .venv/fleet  ## Style, types, floors and playbooks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	cd ansible && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint -q
 
 format: .venv/dev
 	$(BIN)/ruff check --fix .
@@ -60,6 +62,12 @@ KILLS ?= 1000
 kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
 	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
 
+hosts: .venv/dev .venv/fleet $(if $(ONLY),deb,debs)  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
+	@for tool in systemd-nspawn mmdebstrap nft tc ssh /usr/bin/ansible; do command -v $$tool >/dev/null || missing=yes; done; \
+		test -z "$$missing" || test "$$(id -u)" != 0 || { echo "Installing what the tests need …" && \
+		apt-get update -qq && apt-get install -qq --no-install-recommends $(HOST_TOOLS) >/dev/null; }
+	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
+
 man: .venv/runtime  ## Manual pages into build/man
 	$(BIN)/python -m swarmd.cli.man build/man
 
@@ -70,6 +78,12 @@ completions: .venv/runtime  ## Shell completions into build/completions
 		sed '/./,$$!d' >build/completions/$$name.$$shell; \
 	done; done  # zsh wants its #compdef on the first line
 
+deb:  ## Packages of the running Debian suite into build/deb; as root it installs what the build needs
+	@sh packaging/deb.sh
+
+debs:  ## Packages of Debian 12 and 13, amd64 and arm64, in roots that this makes (as root)
+	@sh packaging/debs.sh
+
 api: .venv/runtime  ## The description of the control API into docs/
 	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json
 
@@ -77,7 +91,7 @@ screens: .venv/runtime  ## What show, why, watch and others look like, from a re
 	$(BIN)/python -m swarmd.cli.demo.screens docs/screens.md
 
 locks: .venv/dev  ## Resolve the pinned dependencies anew
-	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done
+	cd $(LOCKS) && for lock in runtime embedded dev fleet; do sh lock.sh $$lock; done
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
@@ -100,4 +114,8 @@ clean:
 	@$(PIP) -r $(LOCKS)/dev.txt
 	@# trio-typing, which libp2p needs, brings outdated stubs that hide trio's own types from mypy
 	@rm -rf .venv/lib/python3*/site-packages/trio-stubs
+	@touch $@
+
+.venv/fleet: .venv/dev $(LOCKS)/fleet.txt
+	@$(PIP) -r $(LOCKS)/fleet.txt
 	@touch $@

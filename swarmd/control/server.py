@@ -58,14 +58,23 @@ _T = TypeVar("_T")
 
 
 async def serve(
-    path: Path, door: Door, *, mode: int = 0o600, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    path: Path,
+    door: Door,
+    *,
+    mode: int = 0o600,
+    handed: socket.socket | None = None,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve *door* on a UNIX socket at *path* until cancelled; the file is removed at the end.
+    """Serve *door* on a UNIX socket at *path* until cancelled; the file is removed at the end. Or serve it on *handed*,
+    which listens already and whose file is left to whoever made it.
 
     Reports started once the socket accepts. *mode*: the permissions of the socket file. Raises LocalMistake if another
     daemon answers there, or if no socket can be made there.
     """
-    listener, inode = _listen(path, mode)
+    if handed is not None:
+        listener, inode = trio.SocketListener(trio.socket.from_stdlib_socket(handed)), None
+    else:
+        listener, inode = _listen(path, mode)
     server = _Server(application(door))
     try:
         async with trio.open_nursery() as nursery:
@@ -74,7 +83,8 @@ async def serve(
             task_status.started()
     finally:
         listener.socket.close()
-        _remove(path, inode)
+        if inode is not None:
+            _remove(path, inode)
 
 
 def application(door: Door) -> Starlette:

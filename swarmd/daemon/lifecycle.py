@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,16 +19,23 @@ _STOP_S_MAX = 4.0  # systemd and the demo allow five
 
 
 async def live(
-    loop: Loop, *, socket: Path, mode: int, notifier: sdnotify.SystemdNotifier, reload: Callable[[], None]
+    loop: Loop,
+    *,
+    path: Path,
+    mode: int,
+    handed: socket.socket | None,
+    notifier: sdnotify.SystemdNotifier,
+    reload: Callable[[], None],
 ) -> None:
-    """Run *loop* and its control socket until SIGTERM or SIGINT; SIGHUP calls *reload*."""
+    """Run *loop* and its control socket until SIGTERM or SIGINT; SIGHUP calls *reload*. The socket is *handed*, or made
+    at *path* with *mode*."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_heed_reload, reload, notifier)
         nursery.start_soon(_heed_signals, loop, nursery.cancel_scope)
         await nursery.start(_live_and_end, loop, nursery.cancel_scope)
-        await nursery.start(lambda task_status: serve(socket, loop, mode=mode, task_status=task_status))
+        await nursery.start(lambda task_status: serve(path, loop, mode=mode, handed=handed, task_status=task_status))
         notifier.notify("READY=1\nSTATUS=planning with the swarm")
-        _log.info("ready; control socket at %s", socket)
+        _log.info("ready; control socket at %s", handed.getsockname() if handed else path)
     notifier.notify("STOPPING=1")
 
 

@@ -49,7 +49,7 @@ def main() -> None:
 
 async def evaluate(arguments: argparse.Namespace) -> None:
     """One goal after the other, each told when it is through."""
-    llm = await choose(arguments.backend, host=arguments.host, model=arguments.model, threads=1)
+    llm = choose(arguments.backend, host=arguments.host, model=arguments.model, threads=1)
     judge = await _judge(llm)
     backend = await llm.probe()
     only = set(filter(None, arguments.only.split(",")))

@@ -1,7 +1,6 @@
 """A home network on one machine: network namespaces on a bridge, one for each host, with real daemons in them.
 
-A namespace has no name and lives only as long as the process that holds it, which ends with the test's own process
-whatever happens to that; so nothing is ever left behind. Needs root and iproute2.
+Nothing is ever left behind, whatever happens to the test: see tests.namespaces. Needs root and iproute2.
 """
 
 import json
@@ -24,10 +23,10 @@ from swarmd.plan.views import GoalView
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.store.keys import write_key
 from swarmd.vocab.faults import RemoteFault, UnknownId, Unreachable
+from tests.namespaces import WITH_US, Namespace
 
 HOME_KEY, NEIGHBOUR_KEY = b"h" * 32, b"n" * 32
 PATIENCE_S = 60.0  # a loaded machine; most waits take two seconds
-_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 
@@ -54,31 +53,6 @@ deliberation_s = 2.0
 ballot_s = 1.0
 settle_ms = 200
 """
-
-
-class Namespace:
-    """A network namespace and the process that holds it."""
-
-    def __init__(self) -> None:
-        self._holder = subprocess.Popen(
-            [*_WITH_US, "unshare", "--net", "sh", "-c", "echo held; exec sleep infinity"], stdout=subprocess.PIPE
-        )
-        assert self._holder.stdout is not None
-        assert self._holder.stdout.readline() == b"held\n"
-        self.pid = self._holder.pid
-        self.inside = ["nsenter", "--target", str(self.pid), "--net"]
-        self.ip("link", "set", "lo", "up")
-
-    def ip(self, *words: str) -> None:
-        """`ip` in this namespace."""
-        subprocess.run([*self.inside, "ip", *words], check=True)
-
-    def end(self) -> None:
-        """Let it go."""
-        self._holder.kill()
-        self._holder.wait()
-        assert self._holder.stdout is not None
-        self._holder.stdout.close()
 
 
 class Host:
@@ -126,7 +100,7 @@ class Host:
         with (self.folder / "log").open("ab") as log:
             self.daemon = subprocess.Popen(
                 [
-                    *_WITH_US, *self.net.inside, sys.executable, "-m", "swarmd", "run", "--verbose",
+                    *WITH_US, *self.net.inside, sys.executable, "-m", "swarmd", "run", "--verbose",
                     "--config", str(self.folder / "config.toml"),
                 ],
                 stderr=log,

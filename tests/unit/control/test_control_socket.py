@@ -524,6 +524,26 @@ def test_the_socket_of_a_successor_is_not_removed(path: Path) -> None:
     assert path.read_text() == "somebody else's"
 
 
+def test_a_socket_that_systemd_made_is_served_and_left_in_its_place(path: Path) -> None:
+    async def run() -> None:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(str(path))
+            made.listen()
+            for _ in range(2):  # a daemon and the next one
+                async with trio.open_nursery() as nursery, Client(path) as client:
+                    handed = made.dup()
+                    await nursery.start(
+                        lambda task_status, handed=handed: serve(
+                            path, InMemoryDoor(), handed=handed, task_status=task_status
+                        )
+                    )
+                    assert await client.status() == STATUS
+                    nursery.cancel_scope.cancel()
+
+    trio.run(run)
+    assert path.exists()
+
+
 # --- no daemon -----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,77 @@
+"""Fixtures of the tests on booted hosts."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.base import SUITES
+from tests.hosts.daemon import join
+from tests.hosts.host import Host
+from tests.hosts.lan import Lan, lan
+from tests.hosts.packages import install, package
+from tests.hosts.session import group, session
+
+_TOOLS = ("systemd-nspawn", "mmdebstrap", "nft", "ip", "tc", "setpriv", "unshare", "nsenter")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, with the reason, where hosts cannot be booted."""
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    reason = ""
+    if os.geteuid() != 0:
+        reason = "booting hosts needs root"
+    elif missing:
+        reason = f"without {', '.join(missing)}: apt install systemd-container mmdebstrap nftables iproute2"
+    for item in items:
+        if reason and Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def this_run() -> Iterator[Path]:
+    """The folder of this run of the tests."""
+    with session() as run:
+        yield run
+
+
+@pytest.fixture(params=SUITES)
+def suite(request: pytest.FixtureRequest) -> str:
+    """Each suite that there is a package for."""
+    name: str = request.param
+    package(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def installed(this_run: Path) -> Callable[[str], Path]:
+    """For a suite, a layer in which the package is installed and waits for a key; made at its first use."""
+
+    def layer(suite: str) -> Path:
+        folder = this_run / "installed" / suite
+        if not folder.exists():
+            with lan(f"{group(this_run)}/installing", this_run / "installing") as workshop:
+                host = workshop.host("workshop", suite)
+                install(host, package(suite))
+                host.run("rm", f"/root/{package(suite).name}")
+                host.layer(folder)
+        return folder
+
+    return layer
+
+
+@pytest.fixture
+def peer(home: Lan, suite: str, installed: Callable[[str], Path]) -> Host:
+    """A booted host of each suite with the package installed and a daemon that runs, with the scripted model."""
+    host = home.host("peer", suite, installed(suite))
+    join(host)
+    return host
+
+
+@pytest.fixture
+def home(this_run: Path, request: pytest.FixtureRequest) -> Iterator[Lan]:
+    """A LAN without hosts, for one test."""
+    with lan(group(this_run), this_run / "disks") as built:
+        yield built

@@ -33,9 +33,7 @@ def unpack(lock: str, architecture: str, folder: Path) -> None:
     into *folder*, each checked against its hash; nothing is done if they are there. Raises CalledProcessError if one
     cannot be had."""
     unused = set((_LOCKS / "unused.txt").read_text().split("\n"))
-    wanted = "".join(
-        entry for entry in _entries((_LOCKS / f"{lock}.txt").read_text()) if _name(entry) not in unused
-    )
+    wanted = "".join(entry for entry in _entries((_LOCKS / f"{lock}.txt").read_text()) if _name(entry) not in unused)
     there = folder.with_suffix(".txt")  # what was asked for, written last
     if there.exists() and there.read_text() == wanted:
         return

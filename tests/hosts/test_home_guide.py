@@ -15,6 +15,7 @@ from tests.hosts.packages import package
 REPOSITORY = PLAYBOOKS.parent
 GUIDE = REPOSITORY / "docs" / "home.md"
 
+
 def test_what_the_guide_says_is_told_from_what_it_leaves_open() -> None:
     step = Step("", "swarmctl peers", ["Name … State", "…", "attic … level"])
     assert step.is_as("Name    Other  State\n---\n\nattic   level\n")

@@ -6,7 +6,7 @@ NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
 MINUTES ?= 20
-HOST_TOOLS := systemd-container mmdebstrap nftables iproute2 openssh-client
+HOST_TOOLS := systemd-container mmdebstrap nftables iproute2 openssh-client ansible-core
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
@@ -24,11 +24,12 @@ test: .venv/dev  ## All tests that take seconds
 	$(BIN)/python -m pytest -n auto --dist worksteal
 	$(MAKE) sim
 
-lint: .venv/dev  ## Style, types and floors
+lint: .venv/dev .venv/fleet  ## Style, types, floors and playbooks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	cd ansible && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint -q
 
 format: .venv/dev
 	$(BIN)/ruff check --fix .
@@ -55,8 +56,8 @@ KILLS ?= 1000
 kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
 	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
 
-hosts: .venv/dev $(if $(ONLY),deb,debs)  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
-	@for tool in systemd-nspawn mmdebstrap nft tc ssh; do command -v $$tool >/dev/null || missing=yes; done; \
+hosts: .venv/dev .venv/fleet $(if $(ONLY),deb,debs)  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
+	@for tool in systemd-nspawn mmdebstrap nft tc ssh /usr/bin/ansible; do command -v $$tool >/dev/null || missing=yes; done; \
 		test -z "$$missing" || test "$$(id -u)" != 0 || { echo "Installing what the tests need …" && \
 		apt-get update -qq && apt-get install -qq --no-install-recommends $(HOST_TOOLS) >/dev/null; }
 	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
@@ -84,7 +85,7 @@ screens: .venv/runtime  ## What show, why, watch and others look like, from a re
 	$(BIN)/python -m swarmd.cli.demo.screens docs/screens.md
 
 locks: .venv/dev  ## Resolve the pinned dependencies anew
-	cd $(LOCKS) && for lock in runtime embedded dev; do sh lock.sh $$lock; done
+	cd $(LOCKS) && for lock in runtime embedded dev fleet; do sh lock.sh $$lock; done
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
@@ -107,4 +108,8 @@ clean:
 	@$(PIP) -r $(LOCKS)/dev.txt
 	@# trio-typing, which libp2p needs, brings outdated stubs that hide trio's own types from mypy
 	@rm -rf .venv/lib/python3*/site-packages/trio-stubs
+	@touch $@
+
+.venv/fleet: .venv/dev $(LOCKS)/fleet.txt
+	@$(PIP) -r $(LOCKS)/fleet.txt
 	@touch $@

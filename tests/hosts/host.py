@@ -24,7 +24,8 @@ touch {disk}/net
 mount --bind /proc/{net}/ns/net {disk}/net
 exec unshare --pid --fork --kill-child=KILL --mount-proc \
     systemd-nspawn --quiet --machine={name} --directory={disk}/root --boot --register=no --keep-unit \
-    --network-namespace-path={disk}/net --resolv-conf=off --timezone=off --link-journal=no --console=pipe
+    --network-namespace-path={disk}/net --capability=CAP_NET_ADMIN \
+    --resolv-conf=off --timezone=off --link-journal=no --console=pipe
 """
 _CLEAN = (
     "env",

@@ -1,0 +1,95 @@
+"""The machine from which a home is deployed: playbooks, an inventory, SSH to hosts as they come from their image."""
+
+import json
+import os
+import re
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosts.command import CommandFailed, run
+from tests.hosts.daemon import SCRIPTED
+from tests.hosts.host import Host
+from tests.hosts.lan import Lan
+
+PLAYBOOKS = Path(__file__).parents[2] / "ansible"
+USER = "pi"  # who logs in; sudo asks for no password, as on Raspberry Pi OS
+
+_PLAY_S_MAX = 1_200.0  # five hosts one after the other on a loaded machine
+
+
+class Desk:
+    """*folder*: a new one, for its inventory, its SSH key and the swarm's."""
+
+    def __init__(self, home: Lan, folder: Path) -> None:
+        self.folder = folder
+        self.inventory = folder / "inventory.yml"
+        self.key = folder / "swarm.key"
+        self._home = home
+        self._ssh = folder / "ssh"
+        folder.mkdir(parents=True)
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._ssh))
+
+    def know(self, *hosts: Host, **settings: Any) -> None:
+        """Let *hosts* be the inventory, with these variables for all of them, and let their image know our SSH key."""
+        for host in hosts:
+            if host.attempt("id", USER).returncode != 0:
+                host.run("useradd", "--create-home", "--shell", "/bin/bash", "--groups", "sudo,systemd-journal", USER)
+                host.write(f"/etc/sudoers.d/{USER}", f"{USER} ALL=(ALL) NOPASSWD: ALL\n", 0o440)
+                host.write(f"/home/{USER}/.ssh/authorized_keys", self._ssh.with_suffix(".pub").read_text())
+        everyone = {host.name: {"ansible_host": host.address} for host in hosts}
+        shared = {
+            "ansible_user": USER,
+            "swarmd_tiny_model": False,
+            "swarmd_settings": tomllib.loads(SCRIPTED.format(delay_ms=50)),
+            **settings,
+        }
+        self.inventory.write_text(json.dumps({"swarm": {"hosts": everyone, "vars": shared}}))  # JSON is YAML
+
+    def play(self, playbook: str, *options: str, ansible: str = "", check: bool = True) -> str:
+        """What `ansible-playbook` says. *ansible*: the command; empty for the pinned one. Raises CommandFailed."""
+        command = [ansible or current_ansible(), "-i", str(self.inventory), playbook, *options]
+        return self.run(*command, check=check)
+
+    def fails(self, playbook: str, *options: str) -> str:
+        """What `ansible-playbook` says when it fails, on one line: it breaks and quotes its lines as it likes."""
+        with pytest.raises(CommandFailed) as failed:
+            self.play(playbook, *options)
+        return " ".join(str(failed.value).replace("''", "'").split())
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """What *command* prints in the folder with the playbooks."""
+        options = f"-i {self._ssh} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+        environment = [
+            f"ANSIBLE_HOME={self.folder / 'a'}",
+            f"ANSIBLE_SSH_ARGS={options} -o ControlMaster=auto -o ControlPersist=10s",
+            "ANSIBLE_NOCOLOR=1",
+            f"PATH={Path(current_ansible()).parent}:{os.environ['PATH']}",
+        ]
+        return self._home.run("env", "-C", str(PLAYBOOKS), *environment, *command, check=check, seconds=_PLAY_S_MAX)
+
+
+def current_ansible() -> str:
+    """The pinned Ansible, of this environment or from PATH. Skips the test if there is none."""
+    beside = Path(sys.executable).with_name("ansible-playbook")
+    found = str(beside) if beside.exists() else shutil.which("ansible-playbook")
+    if found is None:
+        pytest.skip("there is no Ansible: make .venv/fleet")
+    return found
+
+
+def debians_ansible() -> str:
+    """The Ansible of Debian 12. Skips the test where it is not installed."""
+    place = Path("/usr/bin/ansible-playbook")
+    if not place.exists() or "core 2.14" not in run(str(place), "--version"):
+        pytest.skip("Debian 12's own Ansible is not here: apt install ansible-core")
+    return str(place)
+
+
+def changes(said: str) -> dict[str, int]:
+    """Hosts, and how much a playbook changed on each, by its recap."""
+    return {host: int(count) for host, count in re.findall(r"(?m)^(\S+)\s+: ok=\d+\s+changed=(\d+)", said)}

@@ -1,0 +1,104 @@
+"""docs/home.md, followed word by word: what it says is typed, and what it says is seen."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from tests.hosts.command import run
+from tests.hosts.desk import PLAYBOOKS, USER, Desk, current_ansible
+from tests.hosts.lan import Lan
+from tests.hosts.packages import package
+
+REPOSITORY = PLAYBOOKS.parent
+GUIDE = REPOSITORY / "docs" / "home.md"
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PROMPT = re.compile(rf"^(?:{USER}@(?P<host>\w+):~ )?\$ (?P<command>.+)$")
+
+
+class Step(Struct, frozen=True):
+    """A line to be typed at the desk, or on a host, and what is seen then. `…` stands for anything."""
+
+    host: str
+    command: str
+    seen: list[str]
+
+    def is_as(self, said: str) -> bool:
+        """Whether *said* is what should be seen."""
+        words = [re.escape(part.strip()) for part in " ".join(self.seen).split("…")]
+        pattern = ".*".join(re.sub(r"(\\ )+", r"\\s+", word) for word in words)
+        return bool(re.fullmatch(rf"\s*{pattern}\s*", said, re.DOTALL))
+
+
+def steps(text: str) -> Iterator[Step]:
+    """What the console blocks of a guide tell to do, in order."""
+    for language, block in _BLOCK.findall(text):
+        if language != "console":
+            continue
+        step: Step | None = None
+        for line in block.splitlines():
+            if prompt := _PROMPT.match(line):
+                if step is not None:
+                    yield step
+                step = Step(prompt["host"] or "", prompt["command"], [])
+            else:
+                assert step is not None, f"a console block that begins without a command: {line}"
+                step.seen.append(line)
+        if step is not None:
+            yield step
+
+
+def test_what_the_guide_says_is_told_from_what_it_leaves_open() -> None:
+    step = Step("", "swarmctl peers", ["Name … State", "…", "attic … level"])
+    assert step.is_as("Name    Other  State\n---\n\nattic   level\n")
+    assert not step.is_as("Name   State\nattic   silent\n")
+    found = list(steps("```console\n$ cd ansible\npi@attic:~ $ swarmctl goals\nnone\n```\n```sh\n$ not this\n```\n"))
+    assert found == [Step("", "cd ansible", []), Step("attic", "swarmctl goals", ["none"])]
+
+
+@pytest.mark.timeout(2_400)  # with the tiny model, whose package alone is 105 MB a host
+def test_the_guide_leads_from_three_machines_to_a_plan(home: Lan, this_run: Path) -> None:
+    text = GUIDE.read_text()
+    inventory = next(block for language, block in _BLOCK.findall(text) if language == "yaml" and "swarm:" in block)
+    addresses = re.findall(r"ansible_host: (\S+)", inventory)
+    names = re.findall(r"(?m)^    (\w+):$", inventory)
+    current_ansible()
+    package("bookworm", "swarmd-model-smollm2")
+    hosts = {name: home.host(name, "bookworm", boot=False) for name in names}
+    home.boot()
+    desk = Desk(home, this_run / "guide")
+    desk.know(*hosts.values())
+    repository = desk.folder / "swarmd"
+    shutil.copytree(PLAYBOOKS, repository / "ansible", ignore=shutil.ignore_patterns("inventory.yml", "swarm.key"))
+    (repository / "build").mkdir()
+    (repository / "build/deb").symlink_to(REPOSITORY / "build/deb")
+
+    def ours(said: str) -> str:
+        for address, host in zip(addresses, hosts.values(), strict=True):
+            said = said.replace(address, host.address)
+        return said
+
+    at = repository
+    for step in steps(text):
+        command = ours(step.command)
+        if command.startswith("cd "):
+            at /= command.removeprefix("cd ")
+            said = ""
+        elif step.host:
+            said = hosts[step.host].run("su", "--login", USER, "--command", command, seconds=900)
+        else:
+            script = f"{command} true" if command.startswith("ssh ") else command  # who logs in goes on in there
+            said = desk.run("sh", "-euc", f"cd {at}; {script}")
+            if "inventory.yml" in command:
+                (at / "inventory.yml").write_text(ours(inventory))
+        assert step.is_as(said), f"{step.command}\nshows\n{said}\nand not\n" + "\n".join(step.seen)
+
+
+def test_every_command_of_the_guide_is_one_that_there_is() -> None:
+    mentioned = set(re.findall(r"ansible-playbook (\w[\w-]*\.yml)", GUIDE.read_text()))
+    assert mentioned == {file.name for file in PLAYBOOKS.glob("*.yml")} - {"inventory.example.yml", "inventory.yml"}
+    assert run("git", "-C", str(REPOSITORY), "check-ignore", "ansible/swarm.key", "ansible/inventory.yml")

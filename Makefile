@@ -12,7 +12,7 @@ BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test hosts lint format sim soak sim-report mutants bench kill man completions deb debs api screens locks clean help
+.PHONY: demo test hosts lint format sim soak sim-report mutants eval bench kill man completions deb debs api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -47,6 +47,12 @@ sim-report: .venv/dev  ## Measure gossip from 5 to 1,000 peers into docs/simulat
 mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must notice
 	$(BIN)/python -m tests.mutants
 	$(BIN)/python -m pytest tests/mutants/library.py
+
+BACKEND ?= embedded
+GOALS ?= 24
+
+eval: .venv/dev  ## How good the plans of BACKEND are over GOALS goals, beside one shot of the same model
+	$(BIN)/python -m tests.eval --backend $(BACKEND) --goals $(GOALS) --plans build/eval
 
 bench: .venv/dev  ## Show what things cost on this machine
 	@$(BIN)/python -m tests.bench

@@ -63,8 +63,8 @@ class Model:
         self._pool = ThreadPoolExecutor(PARALLEL)
 
     def lines(self, job: Json, is_cancelled: Callable[[], bool]) -> list[Json]:
-        """*count* continuations of *prompt* up to a line's end, decoded together: text, and the mean log probability
-        of the first *scored* tokens."""
+        """*count* continuations of *prompt* up to a line's end, decoded together: text, its number of tokens, and the
+        mean log probability of the first *scored* of them."""
         texts: dict[int, str] = {}
         marks: dict[int, list[float]] = {}
         ended: set[int] = set()
@@ -82,7 +82,13 @@ class Model:
         self._stream(body, take, is_cancelled)
         scored = job["scored"]
         return [
-            {"text": texts[i], "ended": i in ended, "logprob": _mean(marks.get(i, [])[:scored])} for i in sorted(texts)
+            {
+                "text": texts[i],
+                "ended": i in ended,
+                "logprob": _mean(marks.get(i, [])[:scored]),
+                "tokens": len(marks.get(i, [])),
+            }
+            for i in sorted(texts)
         ]
 
     def score(self, job: Json, is_cancelled: Callable[[], bool]) -> list[float]:

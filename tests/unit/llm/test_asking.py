@@ -297,17 +297,6 @@ def test_a_model_that_is_let_go_in_the_middle_of_its_work_is_a_fault_of_the_mode
     serve([Reply(fault="runaway")], test)
 
 
-def test_a_judge_that_always_gives_the_same_marks_loses_them(serve: Any) -> None:
-    async def test(llm: Llm, fake: FakeServer) -> None:
-        for count in range(6):
-            answer = await llm.run(JUDGE, silent)
-            assert isinstance(answer, Judgement)
-            assert answer.specific == (0.7 if count < 4 else None)
-            assert answer.critique == "ok"
-
-    serve(['{"critique": "ok", "specific": 0.7, "disjoint": 0.7, "covering": 0.7}'], test)
-
-
 @pytest.mark.parametrize("mark", ["98989", "-1", '"8/10"', '"0.7"', "NaN", "Infinity", "true", "null", "1.01"])
 def test_a_mark_out_of_range_is_void_and_the_others_count(serve: Any, mark: str) -> None:
     async def test(llm: Llm, fake: FakeServer) -> None:

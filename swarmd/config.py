@@ -59,18 +59,25 @@ class Net(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """The model behind this peer's roles. *host*: of Ollama, by its own rules for OLLAMA_HOST. *name*: empty for one
-    that suits the machine. *threads*: of the embedded model, 0 for one less than there are cores. *delay_ms*: how long
-    the scripted model pretends to think."""
+    """The model behind this peer's roles. *host*: of the model server, by Ollama's rules for OLLAMA_HOST. *name*: empty
+    for one that suits the machine. *key_file*: with the key that the server wants, empty for none. *slots*: requests at
+    once, *context*: tokens for prompt and answer together, 0 for what suits. *threads*: of the embedded model, 0 for
+    one less than there are cores. *delay_ms*: how long the scripted model pretends to think."""
 
     backend: Annotated[
-        Literal["auto", "ollama", "embedded", "scripted"], Meta(description="one of auto, ollama, embedded, scripted")
+        Literal["auto", "ollama", "openai", "embedded", "scripted"],
+        Meta(description="one of auto, ollama, openai, embedded, scripted"),
     ] = "auto"
     host: Annotated[str, Meta(description="an address such as http://192.168.1.7:11434")] = "http://127.0.0.1:11434"
     name: Annotated[
         str,
         Meta(pattern=r"^[\w./:@-]*\Z", max_length=limits.MODEL_BYTES_MAX, description="a model such as qwen3:4b"),
     ] = ""
+    key_file: _Path = ""
+    slots: Annotated[int, Meta(ge=0, le=64, description="a number from 0 to 64")] = 0
+    context: Annotated[
+        int, Meta(ge=0, le=131_072, description="tokens from 1024 to 131072, or 0 for what suits the model")
+    ] = 0
     threads: Annotated[int, Meta(ge=0, le=256, description="a number from 0 to 256")] = 0
     delay_ms: Annotated[int, Meta(ge=0, le=600_000, description="milliseconds from 0 to 600000")] = 50
 
@@ -165,6 +172,7 @@ def ollama_url(host: str) -> str:
 _Key: TypeAlias = tuple[str, ...]  # section and key, or just the key outside of all sections
 
 _VARIABLE_PREFIX = "SWARMD_"
+_CONTEXT_TOKENS_MIN = 1_024  # with less, neither instructions nor an answer have room
 _SECTIONS: dict[str, type[Struct]] = {
     field: hint for field, hint in get_type_hints(Config).items() if isinstance(hint, type) and issubclass(hint, Struct)
 }
@@ -198,11 +206,18 @@ def _peer_name(name: str) -> str:
     return name
 
 
+def _context(tokens: int) -> int:
+    if 0 < tokens < _CONTEXT_TOKENS_MIN:
+        raise ValueError(tokens)
+    return tokens
+
+
 _FINISH: dict[_Key, Callable[[Any], Any]] = {  # what a type alone cannot say; each raises ValueError
     ("name",): _peer_name,
     ("net", "listen"): _addresses,
     ("net", "peers"): _addresses,
     ("model", "host"): ollama_url,
+    ("model", "context"): _context,
 }
 
 

@@ -5,12 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import trio
+from msgspec import Struct
 
 from swarmd.events.envelope import Envelope
 from swarmd.gossip.frames import Frame, GroupSummary, Live, Presence
 from swarmd.replica.inputs import Input, Now
 from swarmd.roles.work import Answer, Backend, Request
 from swarmd.vocab.ids import EventId, PeerId
+
+SELF_TEST_TOKENS = 64  # enough to tell 1 token a second from 5; at 5 it takes a quarter of a minute
+SELF_TEST_S_MAX = 30.0  # of writing, loading not counted; what has come by then is measured
 
 Deliver = Callable[[Input], None]
 """Puts an input into the daemon's inbox. Never blocks and never raises; from a trio task only."""
@@ -87,17 +91,45 @@ class Net(Protocol):
         multicast hears nobody. Each a sentence."""
 
 
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A model that a backend could run. *billions*: of its parameters. *working*: of those, how many each token needs:
+    fewer in a mixture of experts, and that is what speed hangs on. *size_bytes*: of its weights, 0 if unknown.
+    *tokens_per_s*: what it wrote in its self-test here, None if it has had none."""
+
+    name: str
+    billions: float
+    working: float
+    size_bytes: int = 0
+    tokens_per_s: float | None = None
+
+
+class Picked(Struct, frozen=True):
+    """A choice among candidates, with its reason in words."""
+
+    name: str
+    why: str
+
+
+Pick = Callable[[Sequence[Candidate], bool], Picked]
+"""Chooses a model; the second argument tells whether it is to run on this machine. Raises `LocalMistake`, with what to
+do, if none will do."""
+
+
 class Llm(Protocol):
     """One model backend."""
 
     async def probe(self) -> Backend:
-        """What answers now. Raises `LocalMistake` saying what to do if nothing does."""
+        """What answers now: its health. Cheap. Raises `LocalMistake` saying what to do if nothing does."""
+
+    async def measure(self) -> None:
+        """The self-test: let the model write `SELF_TEST_TOKENS`, so that `probe` can tell its speed from then on. Loads
+        the model if need be, on a request that nobody takes back. Raises `RemoteFault` if nothing comes of it."""
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """Do *request*; *on_text* gets each piece of new text of `Execute` and `Compose`.
 
-        Raises `RemoteFault` when the model fails, gives up its deadline or answers nonsense after its retries.
-        Cancellation stops the model itself.
+        Raises `RemoteFault` when the model fails, gives up its deadline or answers nonsense after its retries, and
+        `LocalMistake` when the model is not there any more. Cancellation stops the model itself.
         """
 
     async def close(self) -> None:

@@ -197,7 +197,8 @@ def _peer_state(peer: PeerView) -> tuple[str, str]:
 def status_page(status: StatusView, signs: Signs) -> RenderableType:
     """How this machine's peer does."""
     if status.model:
-        model = f"{safe(status.model)} ({status.backend}, {status.tier})"
+        speed = f", {status.tokens_per_s} tokens a second" if status.tokens_per_s else ""
+        model = f"{safe(status.model)} ({status.backend}, {status.tier}{speed})"
     else:
         model = f"none: {safe(status.no_model)}" if status.no_model else "none; this peer only listens"
     refused = ", ".join(f"{safe(reason)}: {count}" for reason, count in sorted(status.refused.items()))
@@ -220,6 +221,8 @@ def status_page(status: StatusView, signs: Signs) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for label, value in rows.items():
         grid.add_row(Text(label, "dim"), Text(value))
+    for number, reason in enumerate(status.reasons):
+        grid.add_row(Text("because" if number == 0 else "", "dim"), Text(safe(reason)))
     for notice in status.notices:
         grid.add_row(Text("notice", "yellow"), Text(safe(notice)))
     return grid

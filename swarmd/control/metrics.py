@@ -23,6 +23,7 @@ def _lines(status: StatusView) -> Iterator[str]:
         "goals_forgotten": ("Goals that ended long ago and were deleted.", status.forgotten),
         "jobs_running": ("Requests that the model works on.", status.running),
         "slots": ("Requests that the model can work on at once.", status.slots),
+        "tokens_per_second": ("What the model wrote in its self-test; 0 before that.", status.tokens_per_s),
         "caught_up": ("1 once this peer knows what was said while it was away.", int(status.caught_up)),
         "read_only": ("1 while this peer only observes because its disk takes nothing.", int(bool(status.trouble))),
         "clock_offset_seconds": ("What must be added to this clock for the swarm's.", status.clock_offset_ms / 1_000),

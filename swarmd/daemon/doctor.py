@@ -8,27 +8,29 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import trio
 from msgspec import Struct
 
-from swarmd.config import Config, Model
+from swarmd.config import Config
 from swarmd.control.client import Client
-from swarmd.hardware.machine import Machine, probe
-from swarmd.llm import choose
+from swarmd.daemon.outfit import Outfit
+from swarmd.hardware import Machine, describe, has_room_for_embedded, probe, room_of
 from swarmd.net.addresses import lan_addresses
+from swarmd.ports import Llm
 from swarmd.replica.status import StatusView
 from swarmd.store.files import Paths, read_config
 from swarmd.store.keys import fingerprint, read_key
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, RemoteFault, Unreachable
 
-_MEMORY_WORK_MIN = 1 << 30  # with less, a machine only scores (swarmd.hardware.suit)
 _DISK_WRONG, _DISK_HINT = 16 << 20, 256 << 20  # bytes: a day of goals; a year of them
 _CLOCK_HINT_MS = 60_000  # order survives an hour's error, but times that people read do not
 _ASK_S = 8.0  # a model or a daemon that does not answer by then is not well
+_SELF_TEST_S = 20.0  # a model that is not loaded by then is shown without its speed
 _MDNS = "224.0.0.251"  # RFC 6762
 
 
@@ -58,7 +60,7 @@ def examine(
         disk(Path(config.state_dir), status),
         *_ports(config, running=status is not None),
         multicast(config.net.mdns, lan_addresses(config.net.interfaces), _join),
-        trio.run(_backend, config.model),
+        *_model(config, status),
         answered,
         *company(status),
     )
@@ -66,12 +68,11 @@ def examine(
 
 def machine(found: Machine) -> Finding:
     """Whether this machine can do more than score."""
-    memory = f"{found.memory_bytes >> 20:,} MiB" if found.memory_bytes is not None else "unknown"
-    text = f"{found.name or found.architecture}: {found.cores:g} cores, {memory} of memory"
-    if found.memory_bytes is not None and found.memory_bytes < _MEMORY_WORK_MIN:
-        fix = "nothing needed: it scores, and other peers write"
-        return Finding(about="machine", state="hint", text=f"{text}: too little to write plans", fix=fix)
-    if not found.vector:
+    text = describe(found)
+    if not has_room_for_embedded(found):
+        fix = "nothing needed: it scores, and other peers write; or name a model server as host in [model]"
+        return Finding(about="machine", state="hint", text=f"{text}: too little memory to write plans here", fix=fix)
+    if not found.runs_embedded:
         fix = "install Ollama here or on another machine of the home"
         return Finding(about="machine", state="hint", text=f"{text}; too old for the embedded model", fix=fix)
     return Finding(about="machine", state="good", text=text)
@@ -166,6 +167,12 @@ def _key(path: Path) -> Finding:
         return _wrong("key", mistake, "swarmd key new, on one machine; copy the file to the others")
 
 
+def _model(config: Config, status: StatusView | None) -> tuple[Finding, ...]:
+    if not config.roles:
+        return (Finding(about="model", state="good", text="none is needed: this peer only listens"),)
+    return model(status) if status is not None else trio.run(_backend, config)
+
+
 def _ports(config: Config, *, running: bool) -> Iterator[Finding]:
     """Whether the addresses to listen on are free, or ours."""
     for address in config.net.listen:
@@ -188,23 +195,53 @@ def _ports(config: Config, *, running: bool) -> Iterator[Finding]:
                 yield Finding(about="port", state="good", text=f"{port} is free")
 
 
-async def _backend(model: Model) -> Finding:
-    """Whether a model answers."""
+def model(status: StatusView) -> tuple[Finding, ...]:
+    """What the daemon works with, by its own word."""
+    if not status.model:
+        fix = "the daemon notices by itself when it is there"
+        return (Finding(about="model", state="hint", text=status.no_model or "none", fix=fix),)
+    can = [status.backend, status.tier, f"{status.context_tokens:,} tokens of context"]
+    return _works_with(status.model, can, status.reasons)
+
+
+async def _backend(config: Config) -> tuple[Finding, ...]:
+    """What the daemon would work with, were it running."""
+    outfit = Outfit(config)
+    suggestion = room_of(await outfit.machine()).suggestion
     try:
         with trio.fail_after(_ASK_S):
-            llm = await choose(
-                model.backend, host=model.host, model=model.name or None, threads=model.threads or None, delay_ms=0
-            )
+            llm = await outfit.choose()
             try:
                 backend = await llm.probe()
-            finally:
-                with trio.CancelScope(shield=True):
-                    await llm.close()
+            except BaseException:
+                await _close(llm)
+                raise
     except (LocalMistake, RemoteFault, trio.TooSlowError) as error:
         text = str(error) or f"no model answers within {_ASK_S:g} s"
-        fix = "install Ollama (ollama.com) and run: ollama pull qwen3:4b; until then this peer only scores"
-        return Finding(about="model", state="wrong" if model.backend != "auto" else "hint", text=text, fix=fix)
-    return Finding(about="model", state="good", text=f"{backend.model} answers ({backend.name}, {backend.tier})")
+        pull = f"here and run: ollama pull {suggestion}" if suggestion else "on another machine, and name it as host"
+        fix = f"install Ollama (ollama.com) {pull}; until then this peer only scores"
+        state: Literal["hint", "wrong"] = "hint" if config.model.backend == "auto" else "wrong"
+        return (Finding(about="model", state=state, text=text, fix=fix),)
+    try:
+        with trio.move_on_after(_SELF_TEST_S), suppress(RemoteFault, LocalMistake):
+            await llm.measure()
+            backend = await llm.probe()
+    finally:
+        await _close(llm)
+    can = [backend.name, backend.tier, f"{backend.context_tokens:,} tokens of context"]
+    return _works_with(backend.model, can, outfit.suit(backend).reasons)
+
+
+async def _close(llm: Llm) -> None:
+    with trio.CancelScope(shield=True):
+        await llm.close()
+
+
+def _works_with(name: str, can: list[str], reasons: tuple[str, ...]) -> tuple[Finding, ...]:
+    return (
+        Finding(about="model", state="good", text=f"{name} answers ({', '.join(can)})"),
+        *(Finding(about="because", state="good", text=reason) for reason in reasons),
+    )
 
 
 def _join(address: str) -> None:

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -11,6 +11,7 @@ import trio
 
 from swarmd.daemon.inbox import Inbox
 from swarmd.daemon.journal import log_change
+from swarmd.daemon.modelwatch import Choose, ModelWatch, Suit, everything
 from swarmd.events.envelope import Envelope
 from swarmd.plan.views import Change
 from swarmd.ports import Clock, Llm, Net, Store
@@ -33,7 +34,6 @@ from swarmd.replica.effects import (
 )
 from swarmd.replica.inputs import (
     Answered,
-    BackendChanged,
     Chunk,
     Command,
     Commanded,
@@ -51,10 +51,7 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 _log = logging.getLogger("swarmd.daemon")
 
 BEAT_S = 3.0  # the longest that the loop rests; the watchdog of the unit waits several times as long
-_PROBE_S = 30.0  # how often the model is asked whether it is there; costs one small request
-_PROBE_AGAIN_S = 5.0  # while it is away
 _DISK_AGAIN_S, _DISK_AGAIN_S_MAX = 1.0, 60.0  # how soon a disk that refused is tried again, doubling
-_LOOKING = "still looking for one"
 _GOODBYE_S = 0.4  # what a last word needs to leave the sockets; several gossip delays
 _WATCHER_CHANGES_MAX = 1_024  # what a slow watcher may lag behind before it loses changes
 
@@ -68,27 +65,25 @@ class Loop:
         *,
         store: Store,
         net: Net,
-        choose: Callable[[], Awaitable[Llm]] | None,
+        choose: Choose | None,
+        suit: Suit = everything,
         clock: Clock,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """*choose* finds a model backend, or raises LocalMistake saying what is missing; None for a pure observer.
-        *beat* is called at least every `BEAT_S` while the loop turns (the watchdog)."""
+        """*choose*: None for a pure observer. *beat* is called at least every `BEAT_S` while the loop turns (the
+        watchdog)."""
         self._machine = machine
         self._store = store
         self._net = net
-        self._choose = choose
-        self._llm: Llm | None = None
         self._clock = clock
         self._beat = beat
         self._inbox = Inbox()
+        self._model = ModelWatch(choose, suit, self._inbox.deliver) if choose is not None else None
         self._jobs: dict[int, trio.CancelScope] = {}
         self._replies: dict[int, trio.MemorySendChannel[Value | LocalMistake]] = {}
         self._tokens = itertools.count(1)
         self._watchers: set[trio.MemorySendChannel[Change]] = set()
         self._lost: set[trio.MemorySendChannel[Change]] = set()
-        self._look = trio.Event()  # that the model is to be chosen anew
-        self._no_model = _LOOKING if choose is not None else ""  # why there is none, in words
         self._trouble = ""  # of the disk, in words
         self._disk_wait_s = _DISK_AGAIN_S
         self._disk_at = 0.0  # when it is tried again, on trio's clock
@@ -103,8 +98,8 @@ class Loop:
                 await self._handle(DiskChanged(self._trouble), nursery)
             await self._handle(Started(envelopes, forgotten), nursery)
             await nursery.start(self._net.run, self._inbox.deliver)
-            if self._choose is not None:
-                nursery.start_soon(self._watch_model)
+            if self._model is not None:
+                nursery.start_soon(self._model.run)
             task_status.started()
             while not self._stopping:
                 self._beat()
@@ -118,11 +113,10 @@ class Loop:
         for token in list(self._replies):
             self._answer(token, LocalMistake("the daemon is stopping; try again when it is back"))
 
-    def choose_by(self, choose: Callable[[], Awaitable[Llm]]) -> None:
+    def choose_by(self, choose: Choose, suit: Suit = everything) -> None:
         """Look for a model in another way from now on. What the present one is doing begins again with the next."""
-        if self._choose is not None:
-            self._choose = choose
-            self._look.set()
+        if self._model is not None:
+            self._model.choose_by(choose, suit)
 
     def stop(self) -> None:
         """Say goodbye, hand back claims, and end `run`."""
@@ -214,11 +208,12 @@ class Loop:
             case SyncClose(session):
                 self._net.sync_close(session)
             case Ask(job, request):
-                if self._llm is None:  # let go of a moment ago; that news is still in the inbox
+                llm = self._model.llm if self._model is not None else None
+                if llm is None:  # let go of a moment ago; that news is still in the inbox
                     self._inbox.deliver(Failed(job, "the model has just gone away"))
                 else:
                     self._jobs[job] = trio.CancelScope()
-                    nursery.start_soon(self._work, self._llm, job, request)
+                    nursery.start_soon(self._work, llm, job, request)
             case Abort(job):
                 scope = self._jobs.get(job)
                 if scope is not None:
@@ -244,7 +239,7 @@ class Loop:
             disk_bytes=self._store.size(),
             addresses=self._net.addresses(),
             notices=self._net.notices(),
-            no_model=self._no_model,
+            no_model=self._model.missing if self._model is not None else "",
         )
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
@@ -281,40 +276,7 @@ class Loop:
         except (RemoteFault, LocalMistake) as fault:
             _log.warning("the model could not do a job: %s", fault)
             self._inbox.deliver(Failed(job, str(fault)))
+            if self._model is not None:
+                self._model.doubt()
         finally:
             del self._jobs[job]
-
-    async def _watch_model(self) -> None:
-        """Find a model, see that it stays, and find another one when it goes."""
-        try:
-            while True:
-                assert self._choose is not None
-                try:
-                    self._llm = self._llm or await self._choose()
-                    self._inbox.deliver(BackendChanged(await self._llm.probe()))
-                    self._no_model = ""
-                    await self._rest(_PROBE_S)
-                except (RemoteFault, LocalMistake) as fault:
-                    if str(fault) != self._no_model:
-                        _log.warning("no model: %s", fault)
-                        self._no_model = str(fault)
-                    self._inbox.deliver(BackendChanged(None))
-                    await self._let_go()
-                    await self._rest(_PROBE_AGAIN_S)
-        finally:
-            with trio.CancelScope(shield=True):
-                await self._let_go()
-
-    async def _rest(self, seconds: float) -> None:
-        """Wait for the next probe; if the model is to be chosen anew, let go of this one and wait no longer."""
-        with trio.move_on_after(seconds):
-            await self._look.wait()
-            self._look = trio.Event()
-            self._no_model = _LOOKING
-            self._inbox.deliver(BackendChanged(None))
-            await self._let_go()
-
-    async def _let_go(self) -> None:
-        llm, self._llm = self._llm, None
-        if llm is not None:
-            await llm.close()

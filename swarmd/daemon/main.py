@@ -1,13 +1,12 @@
 """Builds everything once, from one configuration."""
 
 import errno
-import functools
 import logging
 import os
 import random
 import secrets
 import socket as sockets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import sdnotify
@@ -15,17 +14,16 @@ import trio
 from msgspec.structs import replace
 
 from swarmd import __version__
-from swarmd.config import Config, Model, changed
+from swarmd.config import Config, changed
 from swarmd.control.inherited import inherited_socket
 from swarmd.daemon.clock import SystemClock
 from swarmd.daemon.lifecycle import live
 from swarmd.daemon.loop import Loop
+from swarmd.daemon.outfit import Outfit
 from swarmd.events.envelope import Identity
-from swarmd.hardware import choose_roles, probe
-from swarmd.llm import choose
 from swarmd.net import Libp2pNet
-from swarmd.ports import Llm
 from swarmd.replica.machine import Machine
+from swarmd.replica.me import ROLES
 from swarmd.roles.scene import Timing
 from swarmd.store.keys import identity, read_swarm
 from swarmd.store.patient import PatientJournal
@@ -48,7 +46,7 @@ def run(read: Callable[[], Config]) -> None:
     state = Path(config.state_dir)
     swarm = read_swarm(Path(config.swarm_key))
     try:
-        me, roles = identity(state / "identity.key"), _roles(config)
+        me, roles = identity(state / "identity.key"), ROLES if config.roles == "auto" else config.roles
     except OSError as error:
         _bear(error, state)
         _log.error("%s keeps no identity (%s): observing until a restart that finds room", state, error.strerror)
@@ -57,6 +55,7 @@ def run(read: Callable[[], Config]) -> None:
     rng = random.Random(secrets.randbits(64))
     _log.info("swarmd %s: %s (%s), %s", __version__, config.name, short(me.peer), ", ".join(roles) or "observer")
     notifier = sdnotify.SystemdNotifier()
+    outfit = Outfit(config)
     try:
         machine = Machine(
             me, swarm, name=config.name, roles=roles, timing=_timing(config), rng=rng, version=__version__
@@ -77,7 +76,8 @@ def run(read: Callable[[], Config]) -> None:
             machine,
             store=store,
             net=net,
-            choose=None if machine.silent else _finder(config.model),
+            choose=None if machine.silent else outfit.choose,
+            suit=outfit.suit,
             clock=SystemClock(),
             beat=lambda: notifier.notify("WATCHDOG=1"),
         )
@@ -106,7 +106,8 @@ class Reload:
             return
         keys = [key for key, _ in changed(config, self._config)]
         if any(key.startswith("model.") for key in keys):
-            self._loop.choose_by(_finder(config.model))
+            outfit = Outfit(replace(self._config, model=config.model))
+            self._loop.choose_by(outfit.choose, outfit.suit)
         new_peers = sorted(set(config.net.peers) - set(self._config.net.peers))
         self._net.also(new_peers)
         gone = set(self._config.net.peers) - set(config.net.peers)
@@ -117,17 +118,6 @@ class Reload:
             _log.warning("these need `systemctl restart swarmd`: %s", ", ".join(later))
         taken = replace(self._config.net, peers=config.net.peers)
         self._config = replace(self._config, model=config.model, net=taken)
-
-
-def _finder(model: Model) -> Callable[[], Awaitable[Llm]]:
-    return functools.partial(
-        choose,
-        model.backend,
-        host=model.host,
-        model=model.name or None,
-        threads=model.threads or None,
-        delay_ms=model.delay_ms,
-    )
 
 
 def _bear(error: OSError, state: Path) -> None:
@@ -142,14 +132,6 @@ def _bear(error: OSError, state: Path) -> None:
 def host_name() -> str:
     """What this machine calls itself."""
     return sockets.gethostname()
-
-
-def _roles(config: Config) -> tuple[str, ...]:
-    if config.roles != "auto":
-        return config.roles
-    suited = choose_roles(probe())
-    _log.info("roles: %s (%s)", ", ".join(suited.roles), suited.reason)
-    return suited.roles
 
 
 def _timing(config: Config) -> Timing:

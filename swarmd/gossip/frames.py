@@ -25,7 +25,9 @@ _Group: TypeAlias = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?\Z")]
 
 class Presence(Struct, frozen=True, kw_only=True):
     """One peer's word that it lives. *fingerprint*: of its whole event set. *wall_ms*: its own clock, Unix time.
-    *running*: model requests under way; *slots*: how many it can serve at once. *run*: random, new at every start."""
+    *running*: model requests under way; *slots*: how many it can serve at once. *run*: random, new at every start.
+    *tier*: what may be expected of the model (tiny, small, good); *tokens_per_s*: what it wrote in its self-test, 0 if
+    it had none; *why*: this model was chosen, in words."""
 
     name: Annotated[str, Meta(max_length=limits.NAME_BYTES_MAX)]
     roles: Annotated[tuple[_Short, ...], Meta(max_length=8)]
@@ -39,6 +41,9 @@ class Presence(Struct, frozen=True, kw_only=True):
     count: Annotated[int, Meta(ge=0)] = 0
     run: _Bytes16
     leaving: bool = False
+    tier: _Short = ""
+    tokens_per_s: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    why: _Short = ""
 
 
 class Live(Struct, frozen=True, kw_only=True):
@@ -140,7 +145,8 @@ def encode(message: Presence | Live | Frame | tuple[Envelope, ...]) -> bytes:
 def decode_presence(data: bytes) -> Presence:
     """Raises RemoteFault if malformed."""
     presence = _decode(_presence, data, limits.PRESENCE_BYTES_MAX)
-    if not all(map(is_safe, (presence.name, presence.model, presence.version, *presence.roles))):
+    said = (presence.name, presence.model, presence.version, presence.tier, presence.why, *presence.roles)
+    if not all(map(is_safe, said)):
         raise RemoteFault("presence holds control characters")
     return presence
 

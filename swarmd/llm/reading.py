@@ -42,6 +42,10 @@ class Truncated(Unreadable):
     """The answer stops in the middle; asking again with more room may help."""
 
 
+class Empty(Unreadable):
+    """There is no answer at all."""
+
+
 class Refused(RemoteFault):
     """The answer is readable and of no use; asking again would get the same."""
 
@@ -115,7 +119,7 @@ def read_text(raw: str) -> str:
     """
     text = clean(_FENCE.sub("", _thought_out(raw)), limits.RESULT_BYTES_MAX, lines=True)
     if not text:
-        raise Unreadable("the model wrote nothing")
+        raise Empty("the model wrote nothing")
     return text
 
 
@@ -125,7 +129,7 @@ def read_object(raw: str) -> dict[str, Any]:
         raise Unreadable(f"the model's answer is over {ANSWER_BYTES_MAX} bytes")
     text = _FENCE.sub("", _thought_out(raw)).strip()
     if not text:
-        raise Unreadable("the model answered nothing")
+        raise Empty("the model answered nothing")
     start = text.find("{")
     if start < 0:
         raise Unreadable("the model answered without JSON")
@@ -185,6 +189,10 @@ def _decode(body: str) -> dict[str, Any]:
     found = json.loads(body, object_pairs_hook=_unique, parse_constant=_no_constant)
     if not isinstance(found, dict):
         raise ValueError("no object")
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair stands alone") from None
     return found
 
 

@@ -19,7 +19,11 @@ class ScriptedLlm:
 
     async def probe(self) -> Backend:
         """Always there."""
-        return Backend(name="scripted", model=MODEL, tier="small", slots=self._slots)
+        why = "canned answers were asked for"
+        return Backend(name="scripted", model=MODEL, tier="small", why=why, slots=self._slots)
+
+    async def measure(self) -> None:
+        """There is nothing to measure."""
 
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         """See `ports.Llm`. Never fails."""

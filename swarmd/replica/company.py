@@ -14,7 +14,7 @@ from swarmd.roles.scene import Timing
 from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
 from swarmd.vocab.ids import PeerId
-from swarmd.vocab.text import cut
+from swarmd.vocab.text import clean
 
 _JOIN_MS_MAX = 30_000  # a peer whose neighbours never answer its sync speaks after that time all the same
 _WARM_PRESENCES = 2  # so many presence periods after the start everybody near has been heard
@@ -100,7 +100,7 @@ class Company:
             presence = Presence(
                 name=me.name,
                 roles=() if leaving else me.roles,
-                model=cut(me.backend.model, limits.MODEL_BYTES_MAX) if me.backend else "",
+                model=clean(me.backend.model, limits.MODEL_BYTES_MAX) if me.backend else "",
                 slots=me.slots,
                 running=running,
                 version=me.version,
@@ -110,6 +110,9 @@ class Company:
                 count=len(record.events),
                 run=me.run,
                 leaving=leaving,
+                tier=me.backend.tier if me.backend else "",
+                tokens_per_s=me.tokens_per_s,
+                why=clean(me.backend.why, limits.MODEL_BYTES_MAX) if me.backend else "",
             )
             turn.loud.append(Announce(presence))
             self._announce_ms = turn.mono_ms + self._timing.presence_ms

@@ -226,6 +226,9 @@ class Desk:
                 level=seen.presence.fingerprint == mine,
                 seen_ms=turn.mono_ms - seen.mono_ms,
                 clock_offset_ms=seen.offset_ms(turn.now.wall_ms, turn.mono_ms),
+                tier=seen.presence.tier,
+                tokens_per_s=seen.presence.tokens_per_s,
+                why=seen.presence.why,
             )
             for peer, seen in sorted(roster.seen.items())
         )
@@ -258,4 +261,9 @@ class Desk:
             refused=dict(sorted(record.refused.items())),
             clock_offset_ms=record.roster.offset_ms(turn.now.wall_ms, turn.mono_ms),
             uptime_ms=turn.mono_ms - self._company.started_ms,
+            context_tokens=me.backend.context_tokens if me.backend else 0,
+            schema=me.backend.schema if me.backend else False,
+            token_scores=me.backend.token_scores if me.backend else False,
+            tokens_per_s=me.tokens_per_s,
+            reasons=me.reasons,
         )

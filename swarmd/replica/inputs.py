@@ -106,9 +106,12 @@ class Failed(Struct, frozen=True):
 
 
 class BackendChanged(Struct, frozen=True):
-    """The model behind this peer's roles came (or another one did), or went away."""
+    """The model behind this peer's roles came (or another one did), or went away. *roles*: those that it serves for
+    here, of those that this peer may take; None: all. *reasons*: for this choice, in words."""
 
     backend: Backend | None
+    roles: tuple[str, ...] | None = None
+    reasons: tuple[str, ...] = ()
 
 
 class DiskChanged(Struct, frozen=True):

@@ -152,7 +152,7 @@ class Machine:
                 if job is not None:
                     self._fell_through(turn, job.subject, happened.reason, happened.retry_ms)
             case BackendChanged():
-                self._change_backend(turn, happened.backend)
+                self._change_backend(turn, happened)
             case DiskChanged():
                 self._change_disk(turn, happened.trouble)
             case Commanded():
@@ -234,17 +234,18 @@ class Machine:
         else:
             self._jobs.put_off(subject, turn.mono_ms, retry_ms)
 
-    def _change_backend(self, turn: Turn, backend: Backend | None) -> None:
-        me = self.me
-        if me.backend_known and backend == me.backend:
+    def _change_backend(self, turn: Turn, happened: BackendChanged) -> None:
+        me, backend = self.me, happened.backend
+        if me.backend_known and (backend, happened.roles, happened.reasons) == (me.backend, me.suited, me.reasons):
             return
-        if backend is not None:
+        if backend is not None and not _is_same_model(backend, me.backend):
             text = f"{me.name} works with {backend.model} ({backend.tier} model, {backend.name})"
             self._record.tell(turn, "backend", text)
-        elif me.backend is not None:
+        elif backend is None and me.backend is not None:
             text = f"{me.name} has lost its model; what it may still do is judge, by checks of the text"
             self._record.tell(turn, "backend", text)
         me.backend, me.backend_known = backend, True
+        me.suited, me.reasons = happened.roles, happened.reasons
         self._company.announce_within(turn, 0)
         if backend is None:
             for job in self._jobs.drop_all(turn):
@@ -260,3 +261,7 @@ class Machine:
             self._record.tell(turn, "disk", f"the disk is well again: {self.me.name} takes part")
             self._company.announce_within(turn, 0)
         self.me.mute = trouble
+
+
+def _is_same_model(one: Backend, other: Backend | None) -> bool:
+    return other is not None and (one.name, one.model) == (other.name, other.model)

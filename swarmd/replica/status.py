@@ -4,7 +4,8 @@ from msgspec import Struct
 
 
 class PeerView(Struct, frozen=True, kw_only=True):
-    """Another peer. *seen_ms*: since its last word, milliseconds. *level*: its events equal ours."""
+    """Another peer. *seen_ms*: since its last word, milliseconds. *level*: its events equal ours. *tokens_per_s*: what
+    its model wrote in its self-test, 0 if unknown. *why*: it works with this model, in its own words."""
 
     id: str
     name: str
@@ -18,6 +19,9 @@ class PeerView(Struct, frozen=True, kw_only=True):
     level: bool
     seen_ms: int
     clock_offset_ms: int
+    tier: str = ""
+    tokens_per_s: int = 0
+    why: str = ""
 
 
 class StatusView(Struct, frozen=True, kw_only=True):
@@ -25,7 +29,9 @@ class StatusView(Struct, frozen=True, kw_only=True):
     *refused*: what others sent that was not taken in, by reason. *digest*: of the whole plan. *trouble*: why this peer
     only observes for now, or empty. *no_model*: why no model answers, and what to do; or empty. *forgotten*:
     goals that ended so long ago that their events were deleted. *disk_bytes*: what the journal takes. *addresses*:
-    where others reach it, as multiaddresses. *notices*: what a person should know of the network now."""
+    where others reach it, as multiaddresses. *notices*: what a person should know of the network now.
+    *context_tokens*, *schema*, *token_scores*: what the model can do; *tokens_per_s*: what it wrote in its self-test, 0
+    until then. *reasons*: why this model, these roles and this many slots, each a sentence."""
 
     id: str
     name: str
@@ -55,3 +61,8 @@ class StatusView(Struct, frozen=True, kw_only=True):
     disk_bytes: int = 0
     addresses: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    context_tokens: int = 0
+    schema: bool = False
+    token_scores: bool = False
+    tokens_per_s: int = 0
+    reasons: tuple[str, ...] = ()

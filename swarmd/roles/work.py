@@ -97,10 +97,24 @@ class Text(Struct, frozen=True, kw_only=True):
 Answer: TypeAlias = Split | Judgement | Text
 
 
-class Backend(Struct, frozen=True, kw_only=True):
-    """A model that answers now. *slots*: requests it serves at once. *tier*: what may be expected of it."""
+Tier: TypeAlias = Literal["tiny", "small", "good"]
 
-    name: Literal["ollama", "embedded", "scripted"]
+
+class Backend(Struct, frozen=True, kw_only=True):
+    """A model that answers now. *tier*: what may be expected of it. *why*: it was chosen, in words. *slots*: requests
+    it serves at once. *context_tokens*: what prompt and answer may have together. *schema*: it can be held to the form
+    of an answer. *token_scores*: it tells how likely a given text is. *local*: it runs on this machine.
+    *tokens_per_s*: what it wrote in its self-test; None until then. *gpu*: share of it in a GPU's memory, 0..1, if
+    known."""
+
+    name: Literal["ollama", "openai", "embedded", "scripted"]
     model: str
-    tier: Literal["tiny", "small", "good"]
+    tier: Tier
+    why: str = ""
     slots: int = 1
+    context_tokens: int = 4_096
+    schema: bool = False
+    token_scores: bool = False
+    local: bool = True
+    tokens_per_s: float | None = None
+    gpu: float | None = None

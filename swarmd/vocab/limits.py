@@ -24,7 +24,7 @@ TASKS_MAX = 2_000
 ENDED_MS_MAX = 90 * 24 * 3_600_000  # a season: who wants a plan for longer has its report
 ENDED_BYTES_MAX = 256 * 1024 * 1024  # of all ended goals: some hundred large plans, a hundredth of a small SD card
 
-EVENTS_BYTES_MAX = 512 * 1024 * 1024  # memory for all events, of which ended goals may take half; beyond, none is taken in
+EVENTS_BYTES_MAX = 512 * 1024 * 1024  # memory for all events, ended goals at most half of it; beyond, none is taken in
 EVENT_OVERHEAD_BYTES = 1024  # what an event takes beside its envelope, measured
 
 # --- one peer ------------------------------------------------------------------------------------------------------

@@ -208,3 +208,14 @@ def test_a_file_that_is_no_model_is_a_mistake(tmp_path: Path) -> None:
 
 def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def test_its_self_test_tells_how_fast_it_writes() -> None:
+    async def test(llm: EmbeddedLlm) -> None:
+        before = await llm.probe()
+        assert (before.tier, before.token_scores, before.schema, before.tokens_per_s) == ("tiny", True, False, None)
+        await llm.measure()
+        speed = (await llm.probe()).tokens_per_s
+        assert speed is not None and speed > 0.5
+
+    run(test)

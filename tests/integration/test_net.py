@@ -316,7 +316,7 @@ def test_peers_that_dial_each_other_at_once_end_with_one_connection_over_which_b
 
     async def scenario() -> None:
         async with trio.open_nursery() as nursery:
-            for number in range(12):
+            for number in range(6):
                 nursery.start_soon(meet, number)
 
     run(scenario)

@@ -128,6 +128,8 @@ class CannedLlm:
             raise LocalMistake("no model here; run: ollama pull qwen3:4b")
         return Backend(name="scripted", model="canned", tier="small", slots=2)
 
+    async def measure(self) -> None: ...
+
     async def run(self, request: Request, on_text: Callable[[str], None]) -> Answer:
         try:
             await trio.sleep(self.delay_s)

@@ -54,6 +54,7 @@ def test_every_key_can_be_set_by_environment() -> None:
             ("net", "listen"): "/ip4/10.0.0.1/tcp/1,/ip6/::/tcp/2",
             ("model", "backend"): "ollama",
             ("model", "host"): "10.0.0.1",
+            ("model", "context"): "4096",
             ("control", "socket_mode"): "600",
         }.get(key, plain[type(default)])
         load([], {"SWARMD_" + "_".join(key).upper(): value})
@@ -91,7 +92,10 @@ def test_roles_by_environment_are_auto_or_a_list(value: str, expected: object) -
         ("name = 'x'\nzzz = 1", "c.toml:2: there is no 'zzz'; known are name, roles, "),
         ("net = 3", "c.toml:1: net is a section"),
         ("[name]\nx = 1", "c.toml:1: name is {'x': 1}, but must be plain text"),
-        ("model.backend = 'olama'", "c.toml:1: model.backend is 'olama', but must be one of auto, ollama, embedded"),
+        (
+            "model.backend = 'olama'",
+            "c.toml:1: model.backend is 'olama', but must be one of auto, ollama, openai, embedded",
+        ),
         ("model.backend = 'olama'", "did you mean 'ollama'?"),
         ("[timing]\nsettle_ms = 1\npresence_s = 0", "c.toml:3: timing.presence_s is 0, but must be seconds from 0.05"),
         ("[timing]\npresence_s = nan", "c.toml:2: timing.presence_s is nan"),
@@ -106,6 +110,7 @@ def test_roles_by_environment_are_auto_or_a_list(value: str, expected: object) -
         ("[net]\nlisten = ['0.0.0.0:4001']", "such as /ip4/0.0.0.0/tcp/4001"),
         ("state_dir = 'relative'", "state_dir is 'relative', but must be an absolute path"),
         ("[control]\nsocket_mode = '0999'", "octal"),
+        ("[model]\ncontext = 100", "model.context is 100, but must be tokens from 1024 to 131072, or 0"),
         ("[model]\nhost = 'ftp://x'", "model.host is 'ftp://x', but must be an address such as"),
         ("name = 'x'\nname = 'y'", "c.toml:2: this is not TOML"),
         ("\n[net\n", "c.toml:2: this is not TOML"),

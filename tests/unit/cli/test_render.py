@@ -200,6 +200,14 @@ def test_the_status_page_says_why_there_is_no_model() -> None:
     assert "none: no Ollama answers at nas:11434: start it there" in " ".join(drawn(status_page(bare, UNICODE)).split())
 
 
+def test_the_status_page_says_why_this_model_and_these_roles() -> None:
+    reasons = ("qwen3:4b: the largest of 3 that suit 15.4 GiB", "all roles: it writes 9 tokens a second")
+    status = msgspec.structs.replace(STATUS, reasons=reasons, tokens_per_s=9)
+    said = " ".join(drawn(status_page(status, UNICODE)).split())
+    assert f"because {reasons[0]} {reasons[1]}" in said
+    assert "qwen3:4b (ollama, small, 9 tokens a second)" in said
+
+
 def test_the_status_page_names_what_was_refused() -> None:
     text = drawn(status_page(STATUS, UNICODE))
     assert "malformed event: 2" in text

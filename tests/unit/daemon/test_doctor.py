@@ -9,13 +9,15 @@ import pytest
 from typer.testing import CliRunner
 
 from swarmd.cli.swarmd import app
-from swarmd.daemon.doctor import Finding, clock, company, disk, examine, machine, multicast
+from swarmd.daemon.doctor import Finding, clock, company, disk, examine, machine, model, multicast
 from swarmd.hardware.machine import Machine
 from swarmd.store.files import Paths
 from swarmd.store.keys import new_key, write_key
 from tests.unit.invented import STATUS
 
-PI = Machine(architecture="aarch64", memory_bytes=8 << 30, cores=4, vector=True, name="Raspberry Pi 5")
+PI = Machine(
+    architecture="aarch64", memory_bytes=8 << 30, allowed_bytes=8 << 30, cores=4, vector=True, name="Raspberry Pi 5"
+)
 NOW_MS = 1_800_000_000_000
 
 
@@ -55,6 +57,25 @@ def test_a_machine_that_is_set_up_has_nothing_wrong_and_is_told_how_to_start(pla
     assert "scripted" in found["model"].text
 
 
+def test_what_is_chosen_is_told_with_its_reasons_and_by_the_daemons_own_word_while_it_runs(places: Paths) -> None:
+    places.config_file.write_text(f'roles = ["scorer"]\n{places.config_file.read_text()}slots = 3\n')
+    because = [finding.text for finding in examine(places, {}, "attic") if finding.about == "because"]
+    assert len(because) == 3
+    assert because[1:] == ["scorer: as the configuration says", "3 at a time: as the configuration says"]
+    told = model(msgspec.structs.replace(STATUS, reasons=("it is there",), context_tokens=4_096))
+    assert [finding.text for finding in told] == [
+        "qwen3:4b answers (ollama, small, 4,096 tokens of context)",
+        "it is there",
+    ]
+    (missing,) = model(msgspec.structs.replace(STATUS, model="", no_model="run `ollama pull qwen3:4b`"))
+    assert (missing.state, missing.text) == ("hint", "run `ollama pull qwen3:4b`")
+
+
+def test_an_observer_needs_no_model(places: Paths) -> None:
+    places.config_file.write_text(f"roles = []\n{places.config_file.read_text()}")
+    assert findings(places)["model"].text == "none is needed: this peer only listens"
+
+
 def test_every_finding_that_is_not_good_comes_with_its_cure(places: Paths) -> None:
     places.swarm_key.unlink()
     with socket.socket() as other:
@@ -90,8 +111,9 @@ def test_clocks_disks_machines_and_networks_are_judged() -> None:
     assert disk(Path("/nowhere/state"), full).state == "wrong"
     assert disk(Path("/proc/self/nowhere"), None).state == "wrong"  # a file system without any room
     assert machine(PI).state == "good"
-    assert machine(msgspec.structs.replace(PI, memory_bytes=512 << 20)).state == "hint"
-    assert machine(msgspec.structs.replace(PI, vector=False)).state == "hint"
+    assert machine(msgspec.structs.replace(PI, allowed_bytes=512 << 20)).state == "hint"
+    assert machine(msgspec.structs.replace(PI, vector=False)).state == "good"  # a Pi 4: slower, and it runs
+    assert machine(msgspec.structs.replace(PI, architecture="x86_64", vector=False)).state == "hint"
 
     def deaf(address: str) -> None:
         raise OSError(19, "No such device")

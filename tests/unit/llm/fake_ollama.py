@@ -1,189 +1,130 @@
 """A scripted Ollama over real HTTP on loopback, which behaves, and misbehaves, as Ollama was seen to."""
 
-import hashlib
 import json
-from collections.abc import Callable
-from typing import Any
 
 import trio
 
-Json = dict[str, Any]
-PIECES_LONG = 5_000
-_REFUSALS = {
-    "missing": (404, "model not found"),
-    "busy": (503, "server busy, please try again"),
-    "crash": (500, "model runner has unexpectedly stopped"),
+from tests.unit.llm.fake_server import (
+    FakeServer,
+    Json,
+    Reply,
+    Script,
+    chunk_out,
+    obliging_text,
+    wait_or_gone,
+    whole_out,
+)
+
+_REFUSALS: dict[str, tuple[int, Json | str]] = {
+    "missing": (404, {"error": "model not found"}),
+    "busy": (503, {"error": "server busy, please try again.  maximum pending requests exceeded"}),
+    "crash": (500, {"error": "model runner has unexpectedly stopped"}),
+    "gateway": (502, "<html>502 Bad Gateway</html>"),
+    "refused": (400, {"error": "invalid options"}),
 }
 
 
-class FakeOllama:
-    """*models*: name to parameter size. *replies*: what each chat request in turn does (the last one is repeated), or
-    how to reply to a request. A reply is a text to stream, or one of the names of faults in `_chat`. *port*: 0 for one
-    that is free."""
+class FakeOllama(FakeServer):
+    """*capabilities*: of every model. *sizes*: of their files, bytes. *context*: what they were trained for. *in_vram*:
+    share of a loaded model that lies in a GPU."""
 
     def __init__(
         self,
         models: dict[str, str],
-        replies: list[str] | Callable[[Json], str],
+        script: Script,
         capabilities: tuple[str, ...] = ("completion",),
         port: int = 0,
+        *,
+        sizes: dict[str, int] | None = None,
+        context: int = 40_960,
+        in_vram: float = 0,
     ) -> None:
-        self.models = models
-        self.replies = replies
+        super().__init__(models, script, port)
         self.capabilities = capabilities
-        self.asked: list[Json] = []
-        self.sent = 0
-        self.cut_off = trio.Event()
-        self.port = port
+        self.sizes = sizes or {}
+        self.context = context
+        self.in_vram = in_vram
+        self.loaded: tuple[str, int] = ("", 0)
+        self.loads = 0
+        self.forgot = 0  # prompts of which Ollama would silently drop the beginning
 
-    @property
-    def host(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        listeners = await trio.open_tcp_listeners(self.port, host="127.0.0.1")
-        self.port = listeners[0].socket.getsockname()[1]
-        await trio.serve_listeners(self._connection, listeners, task_status=_as_none(task_status))
-
-    async def _connection(self, stream: trio.SocketStream) -> None:
-        try:
-            data = b""
-            while True:
-                while b"\r\n\r\n" not in data:
-                    chunk = await stream.receive_some()
-                    if not chunk:
-                        return
-                    data += chunk
-                head, _, data = data.partition(b"\r\n\r\n")
-                lines = head.decode().split("\r\n")
-                length = next((int(x.split(":")[1]) for x in lines if x.lower().startswith("content-length:")), 0)
-                while len(data) < length:
-                    data += await stream.receive_some()
-                body, data = json.loads(data[:length] or b"{}"), data[length:]
-                await self._route(lines[0].split()[1], body, stream)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            self.cut_off.set()
-
-    async def _route(self, path: str, body: Json, stream: trio.SocketStream) -> None:
+    async def route(self, path: str, headers: dict[str, str], body: Json, stream: trio.SocketStream) -> None:
         if path == "/api/tags":
-            listed = [_listed(name, size) for name, size in self.models.items()]
-            await _whole(stream, 200, {"models": listed})
+            await whole_out(stream, 200, {"models": [self._listed(name) for name in self.models]})
+        elif path == "/api/ps":
+            name, size = self.loaded[0], 1_000
+            running = {"name": name, "model": name, "size": size, "size_vram": int(size * self.in_vram), "details": {}}
+            await whole_out(stream, 200, {"models": [running] if name else []})
         elif path == "/api/show":
-            size = self.models.get(body["model"])
-            if size is None:
-                await _whole(stream, 404, {"error": f"model '{body['model']}' not found"})
+            size_said = self.models.get(body["model"])
+            if size_said is None:
+                await whole_out(stream, 404, {"error": f"model '{body['model']}' not found"})
             else:
-                await _whole(stream, 200, _shown(size, self.capabilities))
+                facts = {"general.architecture": "any", "any.context_length": self.context}
+                details = {"parameter_size": size_said}
+                shown = {"details": details, "model_info": facts, "capabilities": list(self.capabilities)}
+                await whole_out(stream, 200, shown)
+        elif path == "/api/chat":
+            await self._chat(self.next_reply(body), body, stream)
         else:
-            self.asked.append(body)
-            replies = self.replies
-            reply = replies[min(len(self.asked), len(replies)) - 1] if isinstance(replies, list) else replies(body)
-            await self._chat(reply, body["model"], stream)
+            await whole_out(stream, 404, {"error": "no such path"})
 
-    async def _chat(self, reply: str, model: str, stream: trio.SocketStream) -> None:
-        if reply in _REFUSALS:
-            status, reason = _REFUSALS[reply]
-            await _whole(stream, status, {"error": reason})
+    async def _chat(self, reply: Reply, body: Json, stream: trio.SocketStream) -> None:
+        model, options = body["model"], body["options"]
+        if model not in self.models:
+            reply = Reply(fault="missing")
+        if body.get("think") is not None and "thinking" not in self.capabilities:
+            await whole_out(stream, 400, {"error": f'"{model}" does not support thinking'})
             return
-        if reply == "hang":
-            await trio.sleep_forever()
-        await stream.send_all(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
-        pieces = (
-            [f"word{n} " for n in range(PIECES_LONG)]
-            if reply == "long"
-            else [reply[i : i + 7] for i in range(0, len(reply), 7)]
-        )
-        if reply in ("no done", "truncated", "bad line", "error line", "stall", "no object"):
-            pieces = ['{"sub', 'goals"']
-        for piece in pieces:
-            await _chunk(stream, _spoken(model, piece))
-            self.sent += 1
-            if reply == "long":
-                await trio.sleep(0.005)
-        match reply:
-            case "no done":
-                await stream.send_all(b"0\r\n\r\n")
-                return
-            case "truncated":
-                await stream.aclose()
-                return
+        if reply.fault in _REFUSALS:
+            await whole_out(stream, *_REFUSALS[reply.fault])
+            return
+        if reply.fault == "dropped":
+            await stream.aclose()
+            return
+        if reply.fault == "hang":
+            await wait_or_gone(stream, float("inf"))
+        prompt_bytes = sum(len(message["content"].encode()) for message in body["messages"])
+        self.forgot += prompt_bytes / 3 > options["num_ctx"]
+        if self.loaded != (model, options["num_ctx"]):
+            self.loaded = (model, options["num_ctx"])
+            self.loads += 1
+        thoughts = [reply.thought] if reply.thought else []
+
+        def spoken(text: str) -> bytes:
+            message = {"role": "assistant", "content": text}
+            if thoughts:
+                message["thinking"] = thoughts.pop()
+            return json.dumps({"model": model, "message": message, "done": False}).encode() + b"\n"
+
+        if not await self.stream_pieces(reply, stream, "application/x-ndjson", spoken):
+            return
+        match reply.fault:
             case "bad line":
-                await _chunk(stream, b'{"message": {"role": "assistant", "cont\n')
+                await chunk_out(stream, b'{"message": {"role": "assistant", "cont\n')
             case "no object":
-                await _chunk(stream, b"[1, 2]\n")
+                await chunk_out(stream, b"[1, 2]\n")
+            case "deep line":
+                await chunk_out(stream, b"[" * 100_000 + b"\n")
             case "error line":
-                await _chunk(stream, b'{"error": "an error was encountered while running the model"}\n')
-            case "stall":
-                await trio.sleep_forever()
-        done = {"model": model, "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
-        if reply.endswith("…"):
-            done["done_reason"] = "length"
-        await _chunk(stream, json.dumps(done | {"eval_count": len(pieces)}).encode() + b"\n")
+                await chunk_out(stream, b'{"error": "an error was encountered while running the model"}\n')
+        done = {
+            "model": model,
+            "message": {"role": "assistant", "content": ""},
+            "done": True,
+            "done_reason": "length" if reply.fault == "length" else "stop",
+            "eval_count": 64,
+            "eval_duration": 8_000_000_000,
+        }
+        await chunk_out(stream, json.dumps(done).encode() + b"\n")
         await stream.send_all(b"0\r\n\r\n")
 
-
-def run_with(fake: FakeOllama, test: Callable[[FakeOllama], Any], seconds: float = 20) -> None:
-    """Run the async *test* beside *fake*."""
-
-    async def main() -> None:
-        with trio.fail_after(seconds):
-            async with trio.open_nursery() as nursery:
-                await nursery.start(fake.serve)
-                await test(fake)
-                nursery.cancel_scope.cancel()
-
-    trio.run(main)
+    def _listed(self, name: str) -> Json:
+        family = "nomic-bert" if "embed" in name else "any"
+        details = {"parameter_size": self.models[name], "family": family}
+        return {"name": name, "model": name, "size": self.sizes.get(name, 1_000), "digest": "d", "details": details}
 
 
 def obliging(request: Json) -> str:
     """What a model that obeys the schema might say; different for every request."""
-    fields = request["format"]["properties"] if request.get("format") else {}
-    seed = hashlib.sha256(json.dumps(request["messages"]).encode()).hexdigest()
-    words = [seed[at : at + 7].translate(str.maketrans("0123456789", "ghijklmnop")) for at in range(0, 42, 7)]
-    if "subgoals" in fields:
-        titles = [f"Fetch the {words[n]} from {words[n + 1]}" for n in (0, 2, 4)]
-        return json.dumps({"subgoals": [{"title": t, "detail": "", "leaf": False, "after": []} for t in titles]})
-    if "specific" in fields:
-        return json.dumps({"critique": "fine", "specific": 0.9, "disjoint": 0.8, "covering": 0.7})
-    return f"Take the {words[0]} and put it next to the {words[1]}. Then close the lid."
-
-
-def _as_none(task_status: trio.TaskStatus[None]) -> Any:
-    class Started:
-        def started(self, value: object = None) -> None:
-            task_status.started()
-
-    return Started()
-
-
-def _listed(name: str, size: str) -> Json:
-    family = "nomic-bert" if "embed" in name else "any"
-    return {
-        "name": name,
-        "model": name,
-        "size": 1_000,
-        "digest": "d",
-        "details": {"parameter_size": size, "family": family},
-    }
-
-
-def _shown(size: str, capabilities: tuple[str, ...]) -> Json:
-    return {"details": {"parameter_size": size}, "model_info": {}, "capabilities": list(capabilities)}
-
-
-def _spoken(model: str, piece: str) -> bytes:
-    return (
-        json.dumps({"model": model, "message": {"role": "assistant", "content": piece}, "done": False}).encode() + b"\n"
-    )
-
-
-async def _chunk(stream: trio.SocketStream, data: bytes) -> None:
-    await stream.send_all(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-
-
-async def _whole(stream: trio.SocketStream, status: int, said: Json) -> None:
-    data = json.dumps(said).encode()
-    head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-    await stream.send_all(head.encode() + data)
+    return obliging_text(request["messages"], request["format"]["properties"] if request.get("format") else {})

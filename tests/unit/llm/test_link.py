@@ -151,3 +151,21 @@ def test_requests_at_the_same_time_are_served_one_after_another() -> None:
         await worker.close()
 
     run(test)
+
+
+@pytest.mark.parametrize("op", ["talk", "deaf"])
+def test_a_worker_that_is_closed_in_the_middle_of_a_job_is_a_fault_of_that_job(op: str) -> None:
+    async def test() -> None:
+        worker = link()
+        talks = trio.Event()
+
+        async def ask() -> None:
+            with pytest.raises(RemoteFault, match="died"):
+                await worker.ask({"op": op}, lambda text: talks.set())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            await talks.wait()
+            await worker.close()
+
+    run(test)

@@ -1,92 +1,98 @@
-import json
+"""What is Ollama's own. What holds of every server is in `test_asking`."""
+
 import re
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 import trio
 
-from swarmd.events.kinds import Subgoal
-from swarmd.llm import choose
-from swarmd.llm.ollama import Deadlines, OllamaLlm
-from swarmd.roles.work import Execute, Judge, Judgement, Place, Propose, Split, Text
+from swarmd.llm.ollama import OllamaLlm
+from swarmd.ports import Candidate, Picked
+from swarmd.roles.work import Split
 from swarmd.vocab.faults import LocalMistake, RemoteFault
-from tests.unit.llm.fake_ollama import PIECES_LONG, FakeOllama, run_with
+from tests.unit.llm.fake_ollama import FakeOllama
+from tests.unit.llm.fake_server import Reply, run_with, whole_out
+from tests.unit.llm.test_asking import EXECUTE, JUDGE, MODELS, PROPOSE, QUICK, SPLIT, silent
 
-GOAL = "Plan a two-week trip to Japan"
-PLACE = Place(goal=GOAL, title=GOAL)
-PROPOSE = Propose(place=PLACE, strategy="by time", children_max=7, leaves_only=False)
-EXECUTE = Execute(place=Place(goal=GOAL, title="Buy rail passes"))
-JUDGE = Judge(place=PLACE, subgoals=(Subgoal(title="Buy rail passes"), Subgoal(title="Book hotels")))
-SPLIT = json.dumps(
-    {"subgoals": [{"title": t} for t in ("Book return flights", "Reserve hotels in Kyoto", "Buy rail passes")]}
-)
-MODELS = {"qwen3:4b": "4.0B"}
-QUICK = Deadlines(first_token=0.3, next_token=0.3, backoff=0.01)
+MARKS = '{"critique": "ok", "specific": 0.7, "disjoint": 0.6, "covering": 0.5}'
 
 
-def adapter(fake: FakeOllama, model: str | None = None) -> OllamaLlm:
-    return OllamaLlm(fake.host, model, deadlines=QUICK)
+def adapter(fake: FakeOllama, model: str | None = None, context_tokens: int | None = None) -> OllamaLlm:
+    return OllamaLlm(fake.host, model, context_tokens=context_tokens, deadlines=QUICK)
 
 
-def silent(piece: str) -> None:
-    """For requests whose text nobody watches."""
-
-
-async def fails(fake: FakeOllama, request: Any = PROPOSE) -> str:
-    llm = adapter(fake)
-    with pytest.raises(RemoteFault) as fault:
-        await llm.run(request, silent)
-    await llm.close()
-    return str(fault.value)
-
-
-def test_a_split_is_asked_for_with_a_schema_one_context_and_bounds() -> None:
+def test_every_request_of_a_model_has_the_same_context_and_keeps_it_loaded() -> None:
     async def test(fake: FakeOllama) -> None:
         llm = adapter(fake)
         backend = await llm.probe()
-        assert (backend.name, backend.model, backend.tier, backend.slots) == ("ollama", "qwen3:4b", "small", 1)
-        answer = await llm.run(PROPOSE, silent)
-        assert isinstance(answer, Split)
-        assert [part.title for part in answer.subgoals][2] == "Buy rail passes"
-        assert answer.model == "qwen3:4b"
-        assert answer.usage.tokens > 0
-        asked = fake.asked[0]
-        assert asked["format"]["required"] == ["subgoals"]
-        assert asked["options"]["num_ctx"] == 4_096
-        assert 0 < asked["options"]["num_predict"] <= 2_048
-        assert "think" not in asked
-        assert asked["keep_alive"]
-        await llm.run(EXECUTE, silent)
-        assert fake.asked[1]["options"]["num_ctx"] == 4_096
-        assert not fake.asked[1].get("format")
+        await llm.measure()
+        for request in (PROPOSE, JUDGE, EXECUTE):
+            await llm.run(request, silent)
+        assert {asked["options"]["num_ctx"] for asked in fake.asked} == {backend.context_tokens} == {4_096}
+        assert {asked["keep_alive"] for asked in fake.asked} == {"15m"}
+        assert all(asked["options"]["num_predict"] > 0 for asked in fake.asked)
+        assert fake.loads == 1
+        assert fake.forgot == 0
         await llm.close()
 
-    run_with(FakeOllama(MODELS, [SPLIT, "Buy them online."]), test)
+    run_with(FakeOllama(MODELS, ["one two three", SPLIT, MARKS, "Done."]), test)
 
 
-def test_a_text_is_streamed_piece_by_piece() -> None:
+def test_what_the_backend_can_do_is_told() -> None:
     async def test(fake: FakeOllama) -> None:
-        llm = adapter(fake)
-        pieces: list[str] = []
-        answer = await llm.run(EXECUTE, pieces.append)
-        assert isinstance(answer, Text)
-        assert "".join(pieces) == answer.text == "Buy two passes online, ünd collect them."
-        assert len(pieces) > 3
-        await llm.close()
+        backend = await adapter(fake).probe()
+        assert (backend.name, backend.model, backend.tier, backend.slots) == ("ollama", "qwen3:4b", "small", 1)
+        assert (backend.schema, backend.token_scores, backend.local) == (True, False, True)
+        assert backend.why
+        assert not fake.asked  # it loads nothing
 
-    run_with(FakeOllama(MODELS, ["Buy two passes online, ünd collect them."]), test)
+    run_with(FakeOllama(MODELS, [SPLIT]), test)
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted", "given"), [(2_048, None, 2_048), (40_960, 6_000, 6_000), (2_048, 6_000, 2_048)]
+)
+def test_the_context_is_what_is_wanted_and_never_over_what_the_model_has(
+    own: int, wanted: int | None, given: int
+) -> None:
+    async def test(fake: FakeOllama) -> None:
+        assert (await adapter(fake, context_tokens=wanted).probe()).context_tokens == given
+
+    run_with(FakeOllama(MODELS, [SPLIT], context=own), test)
 
 
 def test_a_thinking_model_is_told_not_to_and_is_read_if_it_does_all_the_same() -> None:
     async def test(fake: FakeOllama) -> None:
         llm = adapter(fake)
-        answer = await llm.run(PROPOSE, silent)
-        assert isinstance(answer, Split)
-        assert fake.asked[0]["think"] is False
-        assert len(fake.asked) == 2  # the unclosed block was asked again
+        for _ in range(2):
+            assert isinstance(await llm.run(PROPOSE, silent), Split)
+        assert [asked["think"] for asked in fake.asked] == [False, False, False]
+        assert len(fake.asked) == 3  # the unclosed block was asked again
         await llm.close()
 
-    run_with(FakeOllama(MODELS, ["<think>hm {", f"<think>hm {{}}</think>```json\n{SPLIT}\n```"], ("thinking",)), test)
+    thinking = Reply(SPLIT, thought="The user wants a split {…}")
+    script: list[str | Reply] = ["<think>hm {", f"<think>hm {{}}</think>```json\n{SPLIT}\n```", thinking]
+    run_with(FakeOllama(MODELS, script, ("thinking",)), test)
+
+
+def test_a_model_that_cannot_think_is_not_asked_about_it() -> None:
+    async def test(fake: FakeOllama) -> None:  # which would refuse
+        llm = adapter(fake)
+        assert isinstance(await llm.run(PROPOSE, silent), Split)
+        assert "think" not in fake.asked[0]
+        await llm.close()
+
+    run_with(FakeOllama(MODELS, [SPLIT]), test)
+
+
+def test_gpt_oss_is_asked_to_think_little_since_it_cannot_do_without() -> None:
+    async def test(fake: FakeOllama) -> None:
+        llm = adapter(fake)
+        await llm.run(PROPOSE, silent)
+        assert fake.asked[0]["think"] == "low"
+        await llm.close()
+
+    run_with(FakeOllama({"gpt-oss:20b": "20.9B"}, [SPLIT], ("completion", "thinking")), test)
 
 
 def test_a_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it() -> None:
@@ -100,14 +106,6 @@ def test_a_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it() ->
     run_with(FakeOllama(MODELS, [SPLIT]), test)
 
 
-def test_a_model_that_is_removed_while_in_use_is_a_fault_with_the_command() -> None:
-    async def test(fake: FakeOllama) -> None:
-        assert "ollama pull qwen3:4b" in await fails(fake)
-        assert len(fake.asked) == 1
-
-    run_with(FakeOllama(MODELS, ["missing"]), test)
-
-
 def test_nobody_at_the_address_is_a_mistake_that_names_it() -> None:
     async def test() -> None:
         for host in ("127.0.0.1:9", "http://127.0.0.1:9"):
@@ -117,7 +115,21 @@ def test_nobody_at_the_address_is_a_mistake_that_names_it() -> None:
     trio.run(test)
 
 
-def test_without_a_wish_the_largest_sensible_model_is_taken() -> None:
+def test_a_server_that_goes_away_in_the_middle_is_a_fault() -> None:
+    async def test() -> None:
+        fake = FakeOllama(MODELS, [Reply(SPLIT, load_s=30)])
+        with trio.fail_after(10):
+            async with fake.open():
+                llm = adapter(fake)
+                await llm.probe()
+            with pytest.raises(RemoteFault, match="does not answer"):
+                await llm.run(PROPOSE, silent)
+            await llm.close()
+
+    trio.run(test)
+
+
+def test_without_a_wish_what_is_picked_among_the_writers_of_this_home_is_taken() -> None:
     models = {
         "gemma3:1b": "999.89M",
         "qwen3:8b": "8.2B",
@@ -126,124 +138,68 @@ def test_without_a_wish_the_largest_sensible_model_is_taken() -> None:
         "nomic-embed-text:latest": "137M",
         "mxbai-embed-large": "30B",
     }
+    offered: list[Candidate] = []
+
+    def pick(candidates: Sequence[Candidate], local: bool) -> Picked:
+        offered.extend(candidates)
+        assert local
+        return Picked("gemma3:1b", "it is small")
 
     async def test(fake: FakeOllama) -> None:
         assert (await adapter(fake).probe()).model == "qwen3:8b"
         assert (await adapter(fake).probe()).tier == "good"
         assert (await adapter(fake, "gemma3:1b").probe()).tier == "tiny"
+        backend = await OllamaLlm(fake.host, pick=pick).probe()
+        assert (backend.model, backend.why) == ("gemma3:1b", "it is small")
+        assert [each.name for each in offered] == ["gemma3:1b", "qwen3:8b", "llama3.1:405b"]
 
     run_with(FakeOllama(models, [SPLIT]), test)
 
 
-def test_a_busy_server_is_asked_again_a_little_later() -> None:
+def test_a_self_test_tells_how_fast_it_is_and_whether_it_lies_in_the_gpu() -> None:
     async def test(fake: FakeOllama) -> None:
         llm = adapter(fake)
-        assert isinstance(await llm.run(PROPOSE, silent), Split)
-        assert len(fake.asked) == 3
+        await llm.measure()
+        backend = await llm.probe()
+        assert (backend.tokens_per_s, backend.gpu) == (8.0, 1.0)  # by the server's own count, loading left out
         await llm.close()
 
-    run_with(FakeOllama(MODELS, ["busy", "busy", SPLIT]), test)
+    run_with(FakeOllama(MODELS, [Reply("one, two", load_s=0.2)], in_vram=1), test)
 
 
-def test_a_server_that_is_busy_five_times_serves_the_next_request_but_one() -> None:
+def test_an_answer_is_by_the_model_that_was_asked_whatever_is_chosen_meanwhile() -> None:
     async def test(fake: FakeOllama) -> None:
         llm = adapter(fake)
-        with pytest.raises(RemoteFault, match="busy"):
-            await llm.run(PROPOSE, silent)
-        assert len(fake.asked) == 3
-        assert isinstance(await llm.run(PROPOSE, silent), Split)
-        await llm.close()
+        assert (await llm.probe()).model == "qwen3:4b"
+        fake.models["qwen3:8b"] = "8.2B"
 
-    run_with(FakeOllama(MODELS, ["busy"] * 5 + [SPLIT]), test)
+        def reply(request: object) -> Reply | str:
+            return Reply(fault="crash") if len(fake.asked) == 1 else SPLIT
 
-
-@pytest.mark.parametrize(
-    "reply", ["no done", "truncated", "bad line", "no object", "error line", "crash", "", "No JSON."]
-)
-def test_a_broken_answer_is_asked_for_at_most_twice_more(reply: str) -> None:
-    async def test(fake: FakeOllama) -> None:
-        await fails(fake)
-        assert len(fake.asked) <= 3
-
-    run_with(FakeOllama(MODELS, [reply]), test)
-
-
-@pytest.mark.parametrize("reply", ["no done", "truncated", "bad line", "crash", ""])
-def test_a_broken_answer_followed_by_a_whole_one_is_enough(reply: str) -> None:
-    async def test(fake: FakeOllama) -> None:
-        llm = adapter(fake)
-        assert isinstance(await llm.run(PROPOSE, silent), Split)
-        assert len({json.dumps(asked["options"]["seed"]) for asked in fake.asked}) == 2
-        await llm.close()
-
-    run_with(FakeOllama(MODELS, [reply, SPLIT]), test)
-
-
-@pytest.mark.parametrize("reply", ["no done", "truncated", "bad line"])
-def test_a_text_that_viewers_saw_break_off_is_not_written_again(reply: str) -> None:
-    async def test(fake: FakeOllama) -> None:
-        await fails(fake, EXECUTE)
-        assert len(fake.asked) == 1
-
-    run_with(FakeOllama(MODELS, [reply]), test)
-
-
-def test_a_split_cut_at_its_limit_is_asked_for_with_more_room() -> None:
-    async def test(fake: FakeOllama) -> None:
-        llm = adapter(fake)
-        assert isinstance(await llm.run(PROPOSE, silent), Split)
-        first, second = (asked["options"]["num_predict"] for asked in fake.asked)
-        assert second > first
-        await llm.close()
-
-    run_with(FakeOllama(MODELS, ['{"subgoals": [{"title": "Bo…', SPLIT]), test)
-
-
-@pytest.mark.parametrize("reply", ["hang", "stall"])
-def test_a_server_that_falls_silent_is_given_up_in_time(reply: str) -> None:
-    async def test(fake: FakeOllama) -> None:
-        assert "said nothing for 0.3 s" in await fails(fake)
-        assert len(fake.asked) == 1
-
-    run_with(FakeOllama(MODELS, [reply]), test, seconds=5)
-
-
-def test_cancellation_stops_the_server() -> None:
-    async def test(fake: FakeOllama) -> None:
-        llm = adapter(fake)
-        started = trio.Event()
+        fake.script = reply
+        answers: list[object] = []
         async with trio.open_nursery() as nursery:
 
             async def run() -> None:
-                await llm.run(EXECUTE, lambda piece: started.set())
+                answers.append(await llm.run(PROPOSE, silent))
 
             nursery.start_soon(run)
-            await started.wait()
-            nursery.cancel_scope.cancel()
-        await fake.cut_off.wait()
-        assert fake.sent < PIECES_LONG
+            assert (await llm.probe()).model == "qwen3:8b"
+        assert [asked["model"] for asked in fake.asked] == ["qwen3:4b", "qwen3:4b"]
+        (answer,) = answers
+        assert isinstance(answer, Split) and answer.model == "qwen3:4b"
         await llm.close()
 
-    run_with(FakeOllama(MODELS, ["long"]), test)
+    run_with(FakeOllama(dict(MODELS), []), test)
 
 
-def test_a_judge_that_always_gives_the_same_marks_loses_them() -> None:
+def test_a_page_of_another_server_is_no_ollama() -> None:
+    class Other(FakeOllama):
+        async def route(self, *request: object) -> None:
+            await whole_out(request[-1], 200, "<html>a router</html>")  # type: ignore[arg-type]
+
     async def test(fake: FakeOllama) -> None:
-        llm = adapter(fake)
-        for count in range(6):
-            answer = await llm.run(JUDGE, silent)
-            assert isinstance(answer, Judgement)
-            assert answer.specific == (0.7 if count < 4 else None)
-            assert answer.critique == "ok"
-        await llm.close()
+        with pytest.raises(LocalMistake, match="is no Ollama"):
+            await adapter(fake).probe()
 
-    run_with(FakeOllama(MODELS, ['{"critique": "ok", "specific": 0.7, "disjoint": 0.7, "covering": 0.7}']), test)
-
-
-def test_what_is_asked_of_auto_is_what_answers() -> None:
-    async def test(fake: FakeOllama) -> None:
-        chosen = await choose("auto", host=fake.host)
-        assert isinstance(chosen, OllamaLlm)
-        await chosen.close()
-
-    run_with(FakeOllama(MODELS, [SPLIT]), test)
+    run_with(Other(MODELS, []), test)

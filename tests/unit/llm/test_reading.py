@@ -148,9 +148,11 @@ def test_a_list_that_ran_away_keeps_its_first_seven_different_parts() -> None:
     assert titles(raw) == tuple(run[:7])
 
 
-def test_lone_surrogates_become_safe_text() -> None:
-    found = titles('{"subgoals": [{"title": "Book \\ud83d flights"}, {"title": "Buy rail passes"}]}')
-    assert found == ("Book \ufffd flights", "Buy rail passes")
+def test_half_a_surrogate_pair_is_no_text_and_a_whole_one_is_a_character() -> None:
+    split = '{"subgoals": [{"title": "Book %s flights"}, {"title": "Buy rail passes"}]}'
+    with pytest.raises(Unreadable, match="surrogate"):
+        titles(split % "\\ud83d")
+    assert titles(split % "\\ud83d\\uddfe") == ("Book 🗾 flights", "Buy rail passes")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ _NOT_CODE = {"bin", "docs", "examples", "interop", "newsfragments", "scripts", "
 _NOWHERE = {"SelfTest", "tests", "__pycache__", "licenses", "sboms"}
 _DIST_INFO = {"METADATA"}  # the rest of a *.dist-info is for installers; versions are read from this
 _TABLES = ("netaddr/eui/*.txt", "netaddr/eui/*.idx")  # 9 MB of makers of network cards
+_OTHERS_API = ("pydantic/v1",)  # for programs of ten years ago
+_LEXERS, _LEXERS_USED = Path("pygments/lexers"), {"__init__.py", "_mapping.py", "python.py"}  # of 4 MB, for tracebacks
 
 
 def unpack(lock: str, architecture: str, folder: Path) -> None:
@@ -71,6 +73,10 @@ def _runs(path: Path) -> bool:
         return False
     if top.endswith(".dist-info"):
         return path.name in _DIST_INFO
+    if path.parent == _LEXERS:
+        return path.name in _LEXERS_USED
+    if any(path.is_relative_to(part) for part in _OTHERS_API):
+        return False
     return path.suffix not in _SUFFIXES and not path.name.startswith("LICENSE")
 
 

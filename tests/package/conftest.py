@@ -50,12 +50,29 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Deb:
     return _expect_fresh(unpack(path, tmp_path_factory.mktemp("native")))
 
 
-@pytest.fixture
-def room(native: Deb, tmp_path: Path) -> Iterator[Room]:
-    """A bare root of this suite with Python and systemd, and the package in /srv, not installed."""
+@pytest.fixture(scope="session")
+def base(native: Deb) -> Path:
+    """A bare root of this suite: Python and systemd."""
     if os.geteuid() != 0:
         pytest.skip("making a root of the suite takes root")
-    room = Room(bare_root("systemd", native.library.parent.name), tmp_path / "room")
+    return bare_root("systemd", native.library.parent.name)
+
+
+@pytest.fixture
+def room(base: Path, native: Deb, tmp_path: Path) -> Iterator[Room]:
+    """A copy of the bare root with the package in /srv, not installed."""
+    room = Room(base, tmp_path / "room")
     room.put(native.path, "/srv/swarmd.deb")
     yield room
     shutil.rmtree(tmp_path / "room")
+
+
+@pytest.fixture(scope="module")
+def installed(base: Path, native: Deb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    """A copy of the bare root with the package installed, for tests that leave it so."""
+    folder = tmp_path_factory.mktemp("installed")
+    room = Room(base, folder / "room")
+    room.put(native.path, "/srv/swarmd.deb")
+    room.must("dpkg --install /srv/swarmd.deb")
+    yield room
+    shutil.rmtree(folder)

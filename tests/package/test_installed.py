@@ -38,15 +38,35 @@ def repacked(package: Path, version: str, folder: Path) -> Path:
     return target
 
 
-def test_every_module_of_swarmd_imports_from_the_package_alone(room: Room) -> None:
-    room.must(INSTALL)
-    assert "python3-" not in room.must("dpkg-query --show --showformat '${Package}\n'")
-    assert int(room.must(f"{PYTHON} -c '{IMPORT_ALL}'")) > 80
+def test_every_module_of_swarmd_imports_from_the_package_alone(installed: Room) -> None:
+    assert "python3-" not in installed.must("dpkg-query --show --showformat '${Package}\n'")
+    assert int(installed.must(f"{PYTHON} -c '{IMPORT_ALL}'")) > 80
 
 
-def test_the_demo_runs_from_the_package(room: Room) -> None:
-    room.must(INSTALL)
-    said = room.must("cd /tmp && swarmd demo --model scripted")
+COMPLETE = {
+    "bash": "COMP_WORDS='swarmctl repo' COMP_CWORD=1",
+    "zsh": "_TYPER_COMPLETE_ARGS='swarmctl repo'",
+    "fish": "_TYPER_COMPLETE_ARGS='swarmctl repo' _TYPER_COMPLETE_FISH_ACTION=get-args",
+}
+
+
+@pytest.mark.parametrize("shell", sorted(COMPLETE))
+def test_a_shell_completes_verbs(installed: Room, shell: str) -> None:
+    asked = f"{COMPLETE[shell]} _SWARMCTL_COMPLETE=complete_{shell} swarmctl"
+    assert "report" in installed.must(asked)
+
+
+def test_a_mistake_and_a_crash_are_told_as_from_source(installed: Room) -> None:
+    mistaken = installed.run("swarmctl shwo")
+    assert mistaken.returncode == 2 and "No such command" in mistaken.stderr
+    crash = "from swarmd.cli import swarmd; swarmd.app.command('crash')(lambda: 1 / 0); swarmd.main()"
+    crashed = installed.run(f'{PYTHON} -c "{crash}" crash')
+    assert crashed.returncode == 1 and "ZeroDivisionError" in crashed.stderr
+    assert "excepthook" not in crashed.stderr
+
+
+def test_the_demo_runs_from_the_package(installed: Room) -> None:
+    said = installed.must("cd /tmp && swarmd demo --model scripted")
     assert "All equal." in said
     assert "The observer published 0 messages." in said
 
@@ -109,13 +129,12 @@ def test_purge_leaves_nothing_behind_and_homes_alone(room: Room) -> None:
     assert room.must("cat /home/ada/.config/swarmd/config.toml") == "mine\n"
 
 
-def test_the_model_is_found_once_its_package_is_there(room: Room) -> None:
+def test_the_model_is_found_once_its_package_is_there(installed: Room) -> None:
     model = of_this_machine("swarmd-model-smollm2")
     assert model is not None, f"make deb builds it beside the other in {BUILT}"
-    room.put(model, "/srv/model.deb")
+    installed.put(model, "/srv/model.deb")
     find = f"{PYTHON} -c 'from swarmd.llm.embedded import find_model; print(find_model())'"
-    room.must(INSTALL)
-    assert "install the Debian package swarmd-model-smollm2" in room.run(find).stderr
+    assert "install the Debian package swarmd-model-smollm2" in installed.run(find).stderr
     # unpacked, not configured: the bare root is without the libraries of C++ and OpenMP
-    room.must("dpkg --unpack /srv/model.deb")
-    assert room.must(find).endswith(".gguf\n")
+    installed.must("dpkg --unpack /srv/model.deb")
+    assert installed.must(find).endswith(".gguf\n")

@@ -28,10 +28,6 @@ def release(deb: Path, version: str, folder: Path, *, settings: str = "") -> Pat
     run("dpkg-deb", "--raw-extract", str(deb), str(tree))
     control = tree / "DEBIAN/control"
     control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
-    scripts = [file for file in (tree / "DEBIAN").iterdir() if file.name in ("preinst", "prerm", "postinst", "postrm")]
-    old = run("dpkg-deb", "--field", str(deb), "Version").strip()
-    for script in scripts:
-        script.write_text(script.read_text().replace(old, version))
     with (tree / "etc/swarmd/config.toml").open("a") as config:
         config.write(settings)
     made = folder / f"swarmd_{version}.deb"

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from tests.hosts.command import run
-from tests.hosts.desk import PLAYBOOKS, USER, Desk, current_ansible
+from tests.hosts.desk import DEBIANS, PLAYBOOKS, USER, Desk, ansible
 from tests.hosts.lan import Lan
 from tests.hosts.packages import package
 
@@ -66,11 +66,11 @@ def test_the_guide_leads_from_three_machines_to_a_plan(home: Lan, this_run: Path
     inventory = next(block for language, block in _BLOCK.findall(text) if language == "yaml" and "swarm:" in block)
     addresses = re.findall(r"ansible_host: (\S+)", inventory)
     names = re.findall(r"(?m)^    (\w+):$", inventory)
-    current_ansible()
+    ansible(DEBIANS)  # which the guide has people install
     package("bookworm", "swarmd-model-smollm2")
     hosts = {name: home.host(name, "bookworm", boot=False) for name in names}
     home.boot()
-    desk = Desk(home, this_run / "guide")
+    desk = Desk(home, this_run / "guide", DEBIANS)
     desk.know(*hosts.values())
     repository = desk.folder / "swarmd"
     shutil.copytree(PLAYBOOKS, repository / "ansible", ignore=shutil.ignore_patterns("inventory.yml", "swarm.key"))

@@ -100,7 +100,8 @@ def fleet(this_run: Path) -> Iterator[Fleet]:
 @pytest.mark.core
 def test_a_look_at_fresh_hosts_shows_what_would_be_done_and_does_nothing(fleet: Fleet) -> None:
     assert min(changes(fleet.looked)[name] for name in _SUITES) > 0
-    for foretold in ("swarmd_", 'backend = "scripted"', "ufw allow from 192.168.0.0/16", "+insert rule inet filter input"):
+    settings = ("apt install swarmd_", "a new key", "scripted", "adduser pi swarmd", "systemctl enable")
+    for foretold in (*settings, "ufw allow from 192.168.0.0/16", "+insert rule inet filter input"):
         assert foretold in fleet.looked, foretold
     assert not fleet.touched
     assert not fleet.made_key_by_looking
@@ -197,14 +198,15 @@ def test_an_update_goes_from_host_to_host_while_a_goal_runs(fleet: Fleet, this_r
         made.rename(folder / f"swarmd_{newer}_{tail}")
     ids = fleet.ids()
     goal = give(fleet.hosts[0], "Paint the kitchen")
-    said = fleet.desk.play("update.yml", "-e", f"swarmd_deb_dir={folder}")
+    fleet.desk.know(*fleet.hosts, swarmd_deb_dir=str(folder))  # from now on: nothing goes back to an older version
+    said = fleet.desk.play("update.yml")
     assert all(count > 0 for count in changes(said).values()), said
     for host in fleet.hosts:
         assert "+1~" in host.run("dpkg-query", "--show", "swarmd")
         host.until(lambda host=host: state(host, goal) == "done")  # type: ignore[misc]
     assert fleet.ids() == ids
     assert len(fleet.digests()) == 1
-    again = fleet.desk.play("update.yml", "-e", f"swarmd_deb_dir={folder}")
+    again = fleet.desk.play("update.yml")
     assert changes(again) == dict.fromkeys(_SUITES, 0), again
 
 

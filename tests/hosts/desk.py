@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import sys
 import tomllib
 from pathlib import Path

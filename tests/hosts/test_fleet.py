@@ -34,7 +34,7 @@ table inet filter {
 
 
 class Fleet:
-    """Three hosts of both suites, deployed once. *looked*: what `--check` said before; *said*: what that first run did."""
+    """Three hosts of both suites, deployed once. *looked*: what `--check` said before; *said*: that first run."""
 
     def __init__(self, home: Lan, desk: Desk) -> None:
         self.home = home

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ class Desk:
         self.key = folder / "swarm.key"
         self._home = home
         self._ssh = folder / "ssh"
+        # of this desk alone, since every home has the same addresses; not in *folder*: a socket's path has 108 bytes
+        self._connections = tempfile.TemporaryDirectory(prefix="swarmd-ssh-")
         folder.mkdir(parents=True)
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._ssh))
 
@@ -70,6 +73,7 @@ class Desk:
         environment = [
             f"ANSIBLE_HOME={self.folder / 'a'}",
             f"ANSIBLE_SSH_ARGS={options} -o ControlMaster=auto -o ControlPersist=10s",
+            f"ANSIBLE_SSH_CONTROL_PATH_DIR={self._connections.name}",
             "ANSIBLE_NOCOLOR=1",
             f"PATH={ansible(self.ansible)}:{os.environ['PATH']}",
         ]

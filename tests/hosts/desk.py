@@ -52,6 +52,7 @@ class Desk:
         shared = {
             "ansible_user": USER,
             "swarmd_tiny_model": False,
+            "swarmd_wait_s": 300,  # three hosts on a loaded machine are slower than a Pi
             "swarmd_settings": tomllib.loads(SCRIPTED.format(delay_ms=50)),
             **settings,
         }

@@ -6,7 +6,6 @@ NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
 MINUTES ?= 20
-HOST_TOOLS := systemd-container mmdebstrap nftables iproute2 openssh-client ansible-core
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
@@ -62,10 +61,8 @@ KILLS ?= 1000
 kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
 	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
 
-hosts: .venv/dev .venv/fleet $(if $(ONLY),deb,debs)  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
-	@for tool in systemd-nspawn mmdebstrap nft tc ssh /usr/bin/ansible; do command -v $$tool >/dev/null || missing=yes; done; \
-		test -z "$$missing" || test "$$(id -u)" != 0 || { echo "Installing what the tests need …" && \
-		apt-get update -qq && apt-get install -qq --no-install-recommends $(HOST_TOOLS) >/dev/null; }
+hosts: .venv/fleet  ## Booted Debian hosts with the packages in build/deb, as root; ONLY=core: what CI runs
+	@test "$$(id -u)" != 0 || sh tests/hosts/prepare.sh
 	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
 
 man: .venv/runtime  ## Manual pages into build/man

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A root of a Debian suite, to build or try a package in: root.sh SUITE FOLDER [PACKAGE]... (as root; needs mmdebstrap).
 # How to reach Debian and Python's packages is taken from this machine: its sources, with the suite renamed, its apt
-# configuration, resolver and certificates.
+# configuration (less what packages brought), resolver and certificates.
 set -eu
 suite=$1 folder=$2
 shift 2
@@ -19,7 +19,10 @@ rm -rf --one-file-system "$folder.new" "$folder"
 # the hook is for suites whose base-files do not merge /usr themselves
 printf '%s\n' "$sources" | mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
     --hook-directory=/usr/share/mmdebstrap/hooks/merged-usr \
-    --setup-hook='mkdir -p "$1/etc/apt/apt.conf.d" && cp -r /etc/apt/apt.conf* "$1/etc/apt/"' \
+    --setup-hook='mkdir -p "$1/etc/apt/apt.conf.d"
+        for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
+            if [ -e "$file" ] && ! dpkg -S "$file" >/dev/null 2>&1; then cp "$file" "$1$file"; fi
+        done' \
     --customize-hook='cat "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" >"$1/tmp/ca" && mv "$1/tmp/ca" "$1/etc/ssl/certs/ca-certificates.crt"' \
     --customize-hook='for file in /etc/pip.conf /etc/resolv.conf; do if [ -e $file ]; then cat $file >"$1$file"; fi; done' \
     --skip=cleanup/apt/lists \

@@ -110,7 +110,7 @@ class Links(INotifee):  # type: ignore[misc]
         self._heard_at: dict[ID, float] = {}
         self._since: dict[INetConn, float] = {}
         self._pinging: set[ID] = set()
-        self._unheard_of: set[ID] = set()  # linked, but gossip did not reach them at the last look
+        self._deaf_since: dict[ID, float] = {}  # linked, but gossip does not reach them
         self._wake = trio.Event()
         self._remember_all = remember
         self._said_at = float("-inf")
@@ -231,6 +231,7 @@ class Links(INotifee):  # type: ignore[misc]
         elif not up and peer in self._up:
             self._up.discard(peer)
             self._heard_at.pop(peer, None)
+            self._deaf_since.pop(peer, None)
             _log.info("lost the link to %s", short(str(peer)))
             self._remember(peer)
             self._deliver(Disconnected(PeerId(str(peer))))
@@ -361,7 +362,6 @@ class Links(INotifee):  # type: ignore[misc]
                 if not target.remembered:
                     self._learn(target)
                 self._mind_gossip(peer, now)
-                self._join(peer, now)
                 silence = now - self._heard_at.setdefault(peer, now)
                 if silence > DEAD_S:
                     _log.warning("%s has been silent for %.0f s: dropping the link", short(str(peer)), silence)
@@ -374,29 +374,14 @@ class Links(INotifee):  # type: ignore[misc]
 
     def _mind_gossip(self, peer: ID, now: float) -> None:
         """A peer whose subscriptions the library does not know hears nothing of us, and neither side would ever notice.
-        Such a link is dropped, and made anew."""
+        Such a link is dropped, and made anew; but a starved peer has time to say what it subscribes to."""
         gossip = self._host.pubsub
-        known = peer in gossip.peers and any(peer in listeners for listeners in gossip.peer_topics.values())
-        connections = self._host.network.get_connections(peer)
-        fresh = any(now - self._since.get(conn, now) <= SETTLED_S for conn in connections)
-        if known or fresh:
-            self._unheard_of.discard(peer)
-        elif peer in self._unheard_of:
+        if peer in gossip.peers and any(peer in listeners for listeners in gossip.peer_topics.values()):
+            self._deaf_since.pop(peer, None)
+        elif now - self._deaf_since.setdefault(peer, now) > DEAD_S:
             _log.info("gossip does not reach %s: linking anew", short(str(peer)))
             self._counters["links_dropped"] += 1
-            for conn in connections:
-                self._nursery.start_soon(_close, conn)
-        else:
-            self._unheard_of.add(peer)
-
-    def _join(self, peer: ID, now: float) -> None:
-        """Two peers that dialled each other at once have two connections: the one with the smaller id closes that of
-        the other, once both have stood for a while."""
-        connections = self._host.network.get_connections(peer)
-        settled = all(now - self._since.get(conn, now) > SETTLED_S for conn in connections)
-        if len(connections) > 1 and settled and self._own.to_bytes() < peer.to_bytes():
-            ours = sorted(connections, key=lambda conn: not conn.muxed_conn.is_initiator)
-            for conn in ours[1:]:
+            for conn in self._host.network.get_connections(peer):
                 self._nursery.start_soon(_close, conn)
 
     async def _ping(self, peer: ID) -> None:

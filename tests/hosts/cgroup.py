@@ -4,8 +4,12 @@ from pathlib import Path
 
 from tests.hosts.command import until
 
-# of v1: systemd's own, and what is measured. Not cpu: all hosts together would get the share of one process
-_CONTROLLERS = {"name=systemd", "freezer", "memory", "pids"}
+_CONTROLLERS = {
+    "name=systemd",
+    "freezer",
+    "memory",
+    "pids",
+}  # of v1; in a "cpu" group all hosts would weigh one process
 
 
 class Cgroup:

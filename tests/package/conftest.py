@@ -21,7 +21,7 @@ def _expect_fresh(deb: Deb) -> Deb:
     ours = {path.relative_to(HERE) for path in (HERE / "swarmd").rglob("*.py")}
     packed = {path.relative_to(deb.library) for path in (deb.library / "swarmd").rglob("*.py")}
     if ours != packed or not all(filecmp.cmp(HERE / file, deb.library / file, shallow=False) for file in ours):
-        pytest.skip(f"{deb.path.name} was built from other sources; to build it anew: make deb")
+        pytest.fail(f"{deb.path.name} was built from other sources; to build it anew: make deb")
     return deb
 
 
@@ -29,7 +29,7 @@ def _expect_fresh(deb: Deb) -> Deb:
 def deb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Deb:
     """Each package of swarmd that was built."""
     if request.param is None:
-        pytest.skip(_NONE)
+        pytest.fail(_NONE)
     return _expect_fresh(unpack(request.param, tmp_path_factory.mktemp("deb")))
 
 
@@ -37,7 +37,7 @@ def deb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def model_deb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Deb:
     """Each package of the model that was built."""
     if request.param is None:
-        pytest.skip(_NONE)
+        pytest.fail(_NONE)
     return unpack(request.param, tmp_path_factory.mktemp("model"))
 
 
@@ -46,16 +46,33 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Deb:
     """The package for this machine and suite."""
     path = of_this_machine("swarmd") if shutil.which("dpkg-deb") else None
     if path is None:
-        pytest.skip(_NONE)
+        pytest.fail(_NONE)
     return _expect_fresh(unpack(path, tmp_path_factory.mktemp("native")))
 
 
-@pytest.fixture
-def room(native: Deb, tmp_path: Path) -> Iterator[Room]:
-    """A bare root of this suite with Python and systemd, and the package in /srv, not installed."""
+@pytest.fixture(scope="session")
+def base(native: Deb) -> Path:
+    """A bare root of this suite: systemd, Python, and the C libraries that the packages depend on."""
     if os.geteuid() != 0:
         pytest.skip("making a root of the suite takes root")
-    room = Room(bare_root("systemd", native.library.parent.name), tmp_path / "room")
+    return bare_root("systemd", native.library.parent.name, "libgomp1", "libstdc++6")
+
+
+@pytest.fixture
+def room(base: Path, native: Deb, tmp_path: Path) -> Iterator[Room]:
+    """A copy of the bare root with the package in /srv, not installed."""
+    room = Room(base, tmp_path / "room")
     room.put(native.path, "/srv/swarmd.deb")
     yield room
     shutil.rmtree(tmp_path / "room")
+
+
+@pytest.fixture(scope="module")
+def installed(base: Path, native: Deb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    """A copy of the bare root with the package installed, for tests that leave it so."""
+    folder = tmp_path_factory.mktemp("installed")
+    room = Room(base, folder / "room")
+    room.put(native.path, "/srv/swarmd.deb")
+    room.must("dpkg --install /srv/swarmd.deb")
+    yield room
+    shutil.rmtree(folder)

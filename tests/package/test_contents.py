@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.package.deb import HERE, Deb
 
 MIB_PACKED_MAX = 16
@@ -87,6 +89,15 @@ def test_the_machine_code_is_of_the_packages_architecture_and_stripped(deb: Deb)
     machines = re.findall(r"Machine: +(.*)", readelf("--file-header", files))
     assert set(machines) == {MACHINES[deb.field("Architecture")]} and len(machines) == len(files)
     assert ".symtab" not in readelf("--sections", files)
+
+
+def test_the_machine_code_fits_the_memory_pages_of_a_raspberry_pi_5(deb: Deb) -> None:
+    if deb.field("Architecture") != "arm64":
+        pytest.skip("of arm64 alone: its kernel has pages of 16 KiB there")
+    alignments = re.findall(
+        r"^ +LOAD .* (0x[0-9a-f]+)$", readelf("--program-headers", sorted(deb.library.rglob("*.so"))), re.M
+    )
+    assert alignments and min(int(alignment, 16) for alignment in alignments) >= 16_384
 
 
 def test_the_machine_code_needs_no_library_beyond_those_that_the_package_depends_on(deb: Deb) -> None:

@@ -13,6 +13,7 @@ from swarmd.cli.screen import shown, signs_for, wall_ms
 from swarmd.cli.words import console
 from swarmd.control.api import GoalRequest
 from swarmd.events.kinds import Limits, Policy
+from swarmd.hardware import probe, room_of
 from swarmd.plan.report import report
 from swarmd.plan.views import GoalView, TaskView
 from swarmd.replica.status import StatusView
@@ -109,7 +110,9 @@ def _say_model(statuses: list[StatusView], say: Callable[[str], None]) -> None:
     models = sorted({status.model for status in statuses if status.model})
     say(f"Model: {', '.join(models)}")
     if any(status.tier == "tiny" for status in statuses):
+        suggestion = room_of(probe()).suggestion
+        pull = f", run `ollama pull {suggestion}`, and start the demo again" if suggestion else " on a larger machine"
         say(
             "A tiny model drafts this plan, so take its words as a sketch. For a better one, install Ollama"
-            " (https://ollama.com), run `ollama pull qwen3:4b`, and start the demo again."
+            f" (https://ollama.com){pull}."
         )

@@ -14,7 +14,7 @@ from libp2p.transport.exceptions import OpenConnectionError
 
 from swarmd.events.envelope import Identity
 from swarmd.net.host import Host
-from swarmd.net.links import BACKOFF_FIRST_S, BACKOFF_LAST_S, QUIET_S, Backoff, Links
+from swarmd.net.links import BACKOFF_FIRST_S, BACKOFF_LAST_S, DEAD_S, QUIET_S, Backoff, Links
 from swarmd.replica.inputs import Connected, Disconnected, Input
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
@@ -257,13 +257,15 @@ def test_a_peer_that_connects_anew_replaces_its_old_connection_without_a_word() 
     assert lived(wire, 100, reconnecting) == [Connected(OTHER.peer)]
 
 
-def test_a_link_that_gossip_does_not_reach_is_made_anew() -> None:
+@pytest.mark.parametrize("seconds", [18, 30])
+def test_a_link_that_gossip_does_not_reach_for_long_is_made_anew(seconds: float) -> None:
     wire = Wire()
 
     async def forget(links: Links) -> None:
         await trio.sleep(20)
         wire.peer_topics = {}
-        await trio.sleep(6)
+        await trio.sleep(seconds)
         wire.peer_topics = {"plan": wire.peers}
 
-    assert lived(wire, 60, forget) == [Connected(OTHER.peer), Disconnected(OTHER.peer), Connected(OTHER.peer)]
+    anew = [Disconnected(OTHER.peer), Connected(OTHER.peer)] if seconds > DEAD_S else []
+    assert lived(wire, 60, forget) == [Connected(OTHER.peer), *anew]

@@ -9,9 +9,8 @@ import re
 
 from msgspec import Struct
 
+from swarmd.vocab.ids import short
 from tests.hosts.host import Host
-
-_FIELDS = "MESSAGE,SWARMD_KIND,SWARMD_GOAL,SWARMD_TASK,SWARMD_PEER"
 
 
 class Entry(Struct, frozen=True):
@@ -19,32 +18,22 @@ class Entry(Struct, frozen=True):
 
     at: float
     text: str
-    kind: str
-    goal: str
-    task: str
-    peer: str
 
 
 def journal(host: Host) -> list[Entry]:
-    """What `journalctl -u swarmd` shows since the first boot of this disk, oldest first."""
-    said = host.run("journalctl", "--no-pager", "--unit=swarmd", "--output=json", f"--output-fields={_FIELDS}")
+    """What `journalctl -u swarmd` shows since the first boot of this disk, oldest first. Without the fields to search
+    by: a burst that journald does not keep up with goes to it as plain lines."""
+    said = host.run("journalctl", "--no-pager", "--unit=swarmd", "--output=json", "--output-fields=MESSAGE")
     return [_entry(json.loads(line)) for line in said.splitlines()]
 
 
 def first(host: Host, pattern: str, after: float = 0.0, *, task: str = "") -> Entry | None:
     """The first message after a moment that *pattern* is found in, and is of this *task* if one is given."""
     for entry in journal(host):
-        if entry.at >= after and task in ("", entry.task) and re.search(pattern, entry.text):
+        if entry.at >= after and short(task) in entry.text and re.search(pattern, entry.text):
             return entry
     return None
 
 
 def _entry(fields: dict[str, str]) -> Entry:
-    return Entry(
-        at=int(fields["__REALTIME_TIMESTAMP"]) / 1e6,
-        text=str(fields.get("MESSAGE", "")),
-        kind=fields.get("SWARMD_KIND", ""),
-        goal=fields.get("SWARMD_GOAL", ""),
-        task=fields.get("SWARMD_TASK", ""),
-        peer=fields.get("SWARMD_PEER", ""),
-    )
+    return Entry(at=int(fields["__REALTIME_TIMESTAMP"]) / 1e6, text=str(fields.get("MESSAGE", "")))

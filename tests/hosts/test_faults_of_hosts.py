@@ -232,6 +232,7 @@ def test_the_embedded_model_ends_a_goal_though_a_host_dies(swarm: Swarm) -> None
     swarm.home.boot()
     for host in hosts:
         install(host, package(host.suite, "swarmd-model-smollm2"))
+        host.run("systemctl", "restart", "swarmd")
     swarm.until(lambda: all((s := swarm.status(host)) is not None and s.backend == "embedded" for host in hosts))
     swarm.meet()
     goal = swarm.give(hosts[0])

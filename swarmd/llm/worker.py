@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, TextIO
 
@@ -240,7 +241,8 @@ def main() -> None:
     """Serve until standard input closes."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever llama.cpp prints must not mix with the protocol
-    os.nice(5)  # the daemon that answers peers goes first
+    with suppress(PermissionError):  # a service's sandbox may forbid it
+        os.nice(5)  # the daemon that answers peers goes first
     lock = threading.Lock()
 
     def say(message: Json) -> None:

@@ -194,6 +194,6 @@ def test_it_runs_on_a_read_only_usr_where_an_upgrade_fails_and_harms_nothing(
 def test_the_demo_runs_from_the_package_where_python_has_no_packages(peer: Host) -> None:
     peer.run("useradd", "--create-home", "anna")
     assert peer.attempt("python3", "-c", "import trio").returncode != 0
-    demo = ("swarmd", "demo", "--nodes", "3", "--model", "scripted", "--report", "/home/anna/plan.md", "A picnic")
+    demo = ("swarmd", "demo", "--nodes", "4", "--model", "scripted", "--report", "/home/anna/plan.md", "A picnic")
     peer.run(*demo, user="anna", seconds=300)
     assert peer.read("/home/anna/plan.md").startswith("# A picnic")

@@ -11,7 +11,7 @@ BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test hosts lint format sim soak sim-report mutants bench kill man completions deb debs api screens locks clean help
+.PHONY: demo test hosts lint format sim soak sim-report mutants eval bench kill man completions deb debs package-test api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -47,6 +47,12 @@ mutants: .venv/dev  ## Break each rule on purpose; tests and simulator must noti
 	$(BIN)/python -m tests.mutants
 	$(BIN)/python -m pytest tests/mutants/library.py
 
+BACKEND ?= embedded
+GOALS ?= 24
+
+eval: .venv/dev  ## How good the plans of BACKEND are over GOALS goals, beside one shot of the same model
+	$(BIN)/python -m tests.eval --backend $(BACKEND) --goals $(GOALS) --plans build/eval
+
 bench: .venv/dev  ## Show what things cost on this machine
 	@$(BIN)/python -m tests.bench
 
@@ -74,6 +80,9 @@ deb:  ## Packages of the running Debian suite into build/deb; as root it install
 
 debs:  ## Packages of Debian 12 and 13, amd64 and arm64, in roots that this makes (as root)
 	@sh packaging/debs.sh
+
+package-test: .venv/dev  ## Look into what make deb has built, try it in a bare root (as root), and build it once more
+	$(BIN)/python -m pytest -n 0 tests/package
 
 api: .venv/runtime  ## The description of the control API into docs/
 	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json

@@ -97,12 +97,14 @@ class Household:
             )
         )  # fmt: skip
 
-    def score(self, author: PeerId, goal: GoalId, task: str, proposal: EventId, ms: float, mark: float) -> EventId:
+    def score(
+        self, author: PeerId, goal: GoalId, task: str, proposal: EventId, ms: float, mark: float, basis: str = ""
+    ) -> EventId:
         """One and the same mark for all three questions."""
         return self.say(
             Score(
                 author=author, hlc=at(ms), goal=goal, task=TaskId(task), proposal=proposal,
-                specific=mark, disjoint=mark, covering=mark,
+                specific=mark, disjoint=mark, covering=mark, basis=basis,
             )
         )  # fmt: skip
 

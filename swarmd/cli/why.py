@@ -14,6 +14,11 @@ from swarmd.plan.report import winner
 from swarmd.plan.views import BallotView, ProposalView, ScoreView, TaskPage, VoteView
 from swarmd.vocab.ids import short
 
+_BASIS = {
+    "text": " by checks of the text alone",
+    "constant": " by checks of the text alone, since its model marks everything alike",
+}
+
 
 def decision(page: TaskPage, signs: Signs) -> RenderableType:
     """The whole page: the task, its splits, its ballots, and in a sentence or two why it stands as it does."""
@@ -112,7 +117,8 @@ def _split(page: TaskPage, split: ProposalView, signs: Signs) -> Iterator[Render
 def _score(page: TaskPage, score: ScoreView) -> Text:
     marks = f"specific {score.specific:.2f}, disjoint {score.disjoint:.2f}, covering {score.covering:.2f}"
     critique = f": {safe(score.critique)}" if score.critique else ""
-    return Text(f"{_peer(page, score.scorer)} marks {score.mark:.2f} ({marks}){critique}", "dim")
+    basis = _BASIS.get(score.basis, "")
+    return Text(f"{_peer(page, score.scorer)} marks {score.mark:.2f} ({marks}){basis}{critique}", "dim")
 
 
 def _lineage(page: TaskPage, split: ProposalView) -> str:

@@ -73,7 +73,7 @@ def _check_text(event: Known) -> None:
             for subgoal in event.subgoals:
                 _check_subgoal(subgoal)
         case Score():
-            texts, long = (event.critique, event.model), ()
+            texts, long = (event.critique, event.model, event.basis), ()
         case Result():
             texts, long = (event.model,), (event.text,)
         case Member():

@@ -101,7 +101,9 @@ class Proposal(GoalEvent, frozen=True, tag="proposal/1"):
 
 
 class Score(GoalEvent, frozen=True, tag="score/1"):
-    """One scorer's judgement of *proposal*, from its model and from checks of the text."""
+    """One scorer's judgement of *proposal*, from its model and from checks of the text. *basis*: the class of the model
+    that spoke ("tiny", "small", "good"); "text" if only the checks did; "constant" if the model was not heard because
+    it marks everything alike."""
 
     task: _ATask
     proposal: _AnEvent
@@ -110,6 +112,7 @@ class Score(GoalEvent, frozen=True, tag="score/1"):
     covering: _Mark
     critique: Annotated[str, Meta(max_length=limits.CRITIQUE_BYTES_MAX)] = ""
     model: _Model = ""
+    basis: Annotated[str, Meta(max_length=limits.BASIS_BYTES_MAX)] = ""
 
     @property
     def mark(self) -> float:

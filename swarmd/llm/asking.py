@@ -6,7 +6,6 @@ trusted to end what it began, so silence, size and the end of every answer are w
 
 import hashlib
 import random
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Literal
@@ -19,11 +18,9 @@ from swarmd.llm.prompts import Prompt, prompt_for
 from swarmd.llm.reading import (
     ANSWER_BYTES_MAX,
     Empty,
-    Marks,
     Refused,
     Truncated,
     Unreadable,
-    is_constant,
     read_marks,
     read_split,
     read_text,
@@ -39,7 +36,6 @@ _EMPTY_RETRIES_MAX = 1  # a model that says nothing twice has nothing to say
 BUSY_RETRIES_MAX = 5  # half a minute in all: a queue that is full now moves on
 _BACKOFF_FACTOR_MAX = 16
 _TOKENS_MAX = 1_000_000  # that a server may say it wrote
-_REMEMBERED = 5  # marks of own judgements, to notice a judge that does not read
 _SHOWN_CHARACTERS = 160  # of an answer that could not be read, for whoever wants to know why
 _CUT = "\n\n[cut: the model had no room to finish]"
 
@@ -80,13 +76,12 @@ Send = Callable[[Prompt, int], AsyncGenerator[Piece, None]]
 
 
 class Asker:
-    """Asks a server, and remembers how it judges. *who*: the server, in words."""
+    """Asks a server. *who*: the server, in words."""
 
     def __init__(self, who: str, deadlines: Deadlines) -> None:
         self._who = who
         self._deadlines = deadlines
         self._jitter = random.Random()
-        self._recent: deque[tuple[float | None, float | None, float | None]] = deque(maxlen=_REMEMBERED)
 
     async def ask(
         self, request: Request, model: str, context_tokens: int, send: Send, on_text: Callable[[str], None]
@@ -191,7 +186,7 @@ class Asker:
                 case Propose():
                     return Split(subgoals=read_split(raw, request), model=model, usage=usage)
                 case Judge():
-                    marks = self._believed(read_marks(raw))
+                    marks = read_marks(raw)
                     return Judgement(
                         specific=marks.specific,
                         disjoint=marks.disjoint,
@@ -206,10 +201,3 @@ class Asker:
             if raw.strip():
                 raise type(fault)(f"{fault}; it said {raw[:_SHOWN_CHARACTERS]!a}") from fault
             raise
-
-    def _believed(self, marks: Marks) -> Marks:
-        """The marks, or none if this judge gives the same to everything: then the text checks count alone."""
-        self._recent.append((marks.specific, marks.disjoint, marks.covering))
-        if is_constant(self._recent):
-            return Marks(None, None, None, marks.critique)
-        return marks

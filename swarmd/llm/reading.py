@@ -15,6 +15,7 @@ import msgspec
 
 from swarmd.events.kinds import Subgoal
 from swarmd.roles.checks import check_split, tidy
+from swarmd.roles.language import strays
 from swarmd.roles.work import Place, Propose
 from swarmd.vocab import limits
 from swarmd.vocab.faults import RemoteFault
@@ -88,6 +89,8 @@ def read_split(raw: str, request: Propose) -> tuple[Subgoal, ...]:
         )
         for item in items[: 4 * _ITEMS_MAX]
     ]
+    if strays(". ".join(subgoal.title for subgoal in subgoals), request.place.goal):
+        raise Unreadable("the model answered in another language than the goal's")
     children_max = request.children_max
     if len(items) > _ITEMS_MAX:
         subgoals = _best(subgoals, request.place)
@@ -146,11 +149,6 @@ def read_object(raw: str) -> dict[str, Any]:
         return _decode(_repaired(body))
     except ValueError as error:
         raise Unreadable(f"the model's answer is no JSON: {error}") from error
-
-
-def is_constant(marks: Sequence[tuple[float | None, float | None, float | None]]) -> bool:
-    """Whether a judge gave the same marks to five splits or more: it does not read them."""
-    return len(marks) >= 5 and len(set(marks)) == 1
 
 
 def _thought_out(raw: str) -> str:

@@ -7,11 +7,13 @@ subgoals: telling a goal's parts from another's by it reached an AUC of 0.88, wi
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from swarmd.events.kinds import Subgoal
-from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS, Pattern
-from swarmd.roles.checks import check_split, is_looping, likeness, stems
+from swarmd.llm.examples import ENDINGS, OPENERS, Shown
+from swarmd.roles.checks import asks_nothing, check_split, is_looping, likeness, stems
+from swarmd.roles.language import may_be_english
 from swarmd.roles.work import Part, Place
 from swarmd.vocab import limits
 from swarmd.vocab.text import clean, cut
@@ -26,29 +28,25 @@ _FLUENCY = 0.4  # weight of a part's own log probability beside its relevance: r
 _RELEVANT_ENOUGH = 2.5  # beyond that a part only says the goal again
 _NEW_WORDS_MIN = 2  # of a part: with fewer it says no more than the goal
 _COPY = 0.6  # a part this like an example's is a copy
-_UNCLEAR = re.compile(r"[<>{}()\[\]|=#*_\\@\"“”!?]|https?:|\bI\b|\bI['’]|\bmy\b")
+_UNCLEAR = re.compile(r"[<>{}()\[\]|=#*_\\@\"“”!?]|https?:|\bI\b|\bI['’]|\bmy\b|\bagain\b|\betc\b|\b[A-Z]{4,}\b")
 _TEXT_CHARACTERS_MIN = 60  # of a leaf's text; less is half a sentence
 _NULL_GOAL = "Do something"
 
 
-def pattern(strategy: str) -> Pattern:
-    """The examples for *strategy*; one that has none is shown as kinds of work."""
-    return PATTERNS.get(strategy, PATTERNS["by activity"])
+def can_read(goal: str) -> bool:
+    """Whether this model can do anything with *goal*: it has learnt English only."""
+    return may_be_english(goal) and not asks_nothing(goal)
 
 
 def subject(place: Place) -> str:
     """The task in a line, with the goal that it serves."""
     goal = clean(place.goal, GOAL_BYTES_MAX).rstrip(".!")
-    return goal if place.is_root else f"{goal}: {core(clean(place.title, GOAL_BYTES_MAX)).rstrip('.!')}"
+    return goal if place.is_root else f"{goal}: {act(clean(place.title, GOAL_BYTES_MAX)).rstrip('.!')}"
 
 
-def list_prompt(strategy: str, goal: str, parts: Sequence[str], opener: str) -> str:
-    """A prompt whose next line is one more part. Everything up to *goal* is the same for each call of a strategy."""
-    shown = pattern(strategy)
-    blocks = [
-        _block(shown.ask, known, [f"{begin} {end}" for begin, end in zip(shown.openers, endings, strict=True)]) + "\n\n"
-        for known, endings in zip(EXAMPLE_GOALS, shown.endings, strict=True)
-    ]
+def list_prompt(shown: Shown, goal: str, parts: Sequence[str], opener: str) -> str:
+    """A prompt whose next line is one more part. Everything up to *goal* is the same for each call of a split."""
+    blocks = [_block(shown.ask, known, listed) + "\n\n" for known, listed in shown.examples]
     return "".join(blocks) + _block(shown.ask, goal, (*parts, opener)).rstrip()
 
 
@@ -63,13 +61,17 @@ def relevance(logprobs: Sequence[float]) -> list[float]:
     return [with_goal - without for with_goal, without in zip(logprobs[:half], logprobs[half:], strict=True)]
 
 
-def core(title: str) -> str:
-    """A title without the word before its colon or comma ("At home: …", "First, …"), which says nothing of the goal."""
+def act(title: str) -> str:
+    """A title without the words before its colon or comma ("At home: …", "First, …"), which are no part of the deed."""
     head = re.match(r"[^:,]{1,40}[:,]\s+(?=\S+\s+\S)", title)
-    if head and len(head[0].split()) <= 5:
-        return title[head.end() :]
-    opener = next((o for shown in PATTERNS.values() for o in shown.openers if title.startswith(f"{o} ")), "")
-    return title.removeprefix(opener).strip()
+    return title[head.end() :] if head and len(head[0].split()) <= 5 else title
+
+
+def core(title: str) -> str:
+    """What a title says of its goal: the deed without an opening that belongs to the pattern."""
+    deed = act(title)
+    opener = next((known for known in OPENERS if deed == title and title.startswith(f"{known} ")), "")
+    return deed.removeprefix(opener).strip()
 
 
 def worth(pmi: float, logprob: float) -> float:
@@ -92,27 +94,33 @@ def whole_line(text: str) -> str:
     return clean(text, limits.TITLE_BYTES_MAX).strip(" .;,:-")
 
 
-def is_usable(title: str, opener: str, strategy: str, place: Place, parts: Sequence[str]) -> bool:
+def is_usable(title: str, opener: str, place: Place, parts: Sequence[str], new_words: int = 1) -> bool:
     """Whether *title*, begun by *opener*, may follow *parts*: sound by the text checks, no copy of an example, nothing
-    that only looks like a part."""
+    that only looks like a part. *new_words*: so many that neither the task nor a part has said."""
     ending = title.removeprefix(opener).strip()
     if not 2 <= len(ending.split()) <= 12 or _UNCLEAR.search(title):
         return False
     if set(re.findall(r"\d+", ending)) - set(re.findall(r"\d+", place.goal)):
         return False  # numbers that nobody gave are made up
-    shown = [part for endings in pattern(strategy).endings for part in endings]
-    if any(likeness(ending, part) >= _COPY for part in (*shown, *map(core, parts), place.goal, place.title)):
+    if any(likeness(ending, part) >= _COPY for part in (*ENDINGS, *map(core, parts), place.goal, place.title)):
         return False
-    if len(stems(ending) - stems(place.goal) - stems(place.title)) < _NEW_WORDS_MIN:
+    own = stems(ending) - stems(place.goal) - stems(place.title)
+    if len(own) < _NEW_WORDS_MIN or len(own - {word for part in parts for word in stems(part)}) < new_words:
         return False
+    if any(count > 1 for count in Counter(map(_only_stem, re.findall(r"[^\W\d_]{4,}", ending))).values()):
+        return False  # "buy a train ticket and a train ticket": it goes in circles
     whole = check_split(place, [Subgoal(title=part) for part in (*parts, title)])
     alone = check_split(place, [Subgoal(title=ending)])
     return not whole.flaws[-1] and not alone.flaws[0]
 
 
+def _only_stem(word: str) -> str:
+    return next(iter(stems(word)), word)
+
+
 def task_beginning(place: Place) -> str:
     """How the text of a leaf begins; put into the model's mouth, it keeps the rest on the subject."""
-    task = core(clean(place.title, GOAL_BYTES_MAX)).rstrip(".!?")
+    task = act(clean(place.title, GOAL_BYTES_MAX)).rstrip(".!?")
     return f"To {task[:1].lower()}{task[1:]},"
 
 

@@ -7,6 +7,7 @@ In: `{"id", "op", …}` or `{"cancel": id}`. Out: `{"ready": true}` or `{"fatal"
 number of `{"id", "text"}` and one `{"id", "done": value}` or `{"id", "error": reason}`. Jobs run one after another.
 """
 
+import contextlib
 import http.client
 import json
 import math
@@ -63,8 +64,8 @@ class Model:
         self._pool = ThreadPoolExecutor(PARALLEL)
 
     def lines(self, job: Json, is_cancelled: Callable[[], bool]) -> list[Json]:
-        """*count* continuations of *prompt* up to a line's end, decoded together: text, and the mean log probability
-        of the first *scored* tokens."""
+        """*count* continuations of *prompt* up to a line's end, decoded together: text, its number of tokens, and the
+        mean log probability of the first *scored* of them."""
         texts: dict[int, str] = {}
         marks: dict[int, list[float]] = {}
         ended: set[int] = set()
@@ -82,7 +83,13 @@ class Model:
         self._stream(body, take, is_cancelled)
         scored = job["scored"]
         return [
-            {"text": texts[i], "ended": i in ended, "logprob": _mean(marks.get(i, [])[:scored])} for i in sorted(texts)
+            {
+                "text": texts[i],
+                "ended": i in ended,
+                "logprob": _mean(marks.get(i, [])[:scored]),
+                "tokens": len(marks.get(i, [])),
+            }
+            for i in sorted(texts)
         ]
 
     def score(self, job: Json, is_cancelled: Callable[[], bool]) -> list[float]:
@@ -234,7 +241,8 @@ def main() -> None:
     """Serve until standard input closes."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever llama.cpp prints must not mix with the protocol
-    os.nice(5)  # the daemon that answers peers goes first
+    with contextlib.suppress(PermissionError):  # a sandbox may forbid it, as systemd's does
+        os.nice(5)  # the daemon that answers peers goes first
     lock = threading.Lock()
 
     def say(message: Json) -> None:

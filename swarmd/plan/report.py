@@ -48,6 +48,12 @@ def report(goal: GoalView) -> str:
             "and run `ollama pull qwen3:4b`; swarmd finds it by itself.",
             "",
         ]
+    if _has_checklist(goal):
+        lines += [
+            "> No model at home could work on all of this in its language: what is marked as a checklist says what to "
+            "think of, not what to do. A larger model knows more languages: run `ollama pull qwen3:4b` on one machine.",
+            "",
+        ]
     root = counting(goal.root)
     if root is not None and root.status == "done":
         lines += [*_body(root.text), "", _written(root, goal), ""]
@@ -215,6 +221,11 @@ def _is_tiny(goal: GoalView) -> bool:
     results = (counting(task) for task in walk(goal.root))
     models = {result.model.lower() for result in results if result is not None and result.model}
     return bool(models) and all("tiny" in model or "embedded" in model for model in models)
+
+
+def _has_checklist(goal: GoalView) -> bool:
+    results = (counting(task) for task in walk(goal.root))
+    return any(result is not None and "no model" in result.model for result in results)
 
 
 # --- other people's words ------------------------------------------------------------------------------------------

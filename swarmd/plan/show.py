@@ -191,6 +191,7 @@ def _proposal_view(
                 mark=score.mark,
                 critique=score.critique,
                 model=score.model,
+                basis=score.basis,
             )
             for peer, (_, _, score) in sorted(scores.items())
         ),

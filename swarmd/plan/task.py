@@ -11,6 +11,8 @@ from swarmd.vocab.ids import EventId, PeerId, TaskId
 
 TaskEvent = Proposal | Score | Promise | Nomination | Vote | Claim | Result
 
+_WEIGHTS = {"tiny": 1.5, "small": 2.0, "good": 3.0}  # of a mark, by its basis; checks of the text alone weigh 1
+
 State = Literal[
     "open",  # waits for a split to be accepted
     "split",  # has parts, of which some are unfinished
@@ -69,9 +71,14 @@ class TaskBook:
         return {peer: given[peer][2].mark for peer in members if peer in given}
 
     def mean(self, proposal: EventId, members: tuple[PeerId, ...]) -> float | None:
-        """The mean mark of *proposal*, None while nobody of the electorate has scored it."""
-        marks = self.marks(proposal, members)
-        return sum(marks.values()) / len(marks) if marks else None
+        """The weighed mean mark of *proposal*, None while nobody of the electorate has scored it. A mark weighs by what
+        it rests on, and that is part of the event, so that all peers weigh alike."""
+        given = self.scores.get(proposal, {})
+        scores = [given[peer][2] for peer in members if peer in given]
+        weights = [_WEIGHTS.get(score.basis, 1.0) for score in scores]
+        if not scores:
+            return None
+        return sum(weight * score.mark for weight, score in zip(weights, scores, strict=True)) / sum(weights)
 
     def generation(self, proposal: EventId) -> int:
         """How many times *proposal* has been polished from its first ancestor that is known."""

@@ -26,7 +26,7 @@ GoalStatus: TypeAlias = Literal["open", "done", "failed", "cancelled"]
 
 
 class ScoreView(Struct, frozen=True, kw_only=True):
-    """One scorer's marks, 0..1."""
+    """One scorer's marks, 0..1. *basis*: what they rest on, see `events.kinds.Score`."""
 
     scorer: str
     specific: float
@@ -35,6 +35,7 @@ class ScoreView(Struct, frozen=True, kw_only=True):
     mark: float
     critique: str
     model: str
+    basis: str = ""
 
 
 class VoteView(Struct, frozen=True, kw_only=True):

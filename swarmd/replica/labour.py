@@ -19,6 +19,7 @@ from swarmd.replica.me import Me
 from swarmd.replica.record import UNSTAMPED, Record
 from swarmd.replica.turn import Turn
 from swarmd.roles import executor
+from swarmd.roles.language import may_be_english, speaks_of_a_language, strays
 from swarmd.roles.scene import Scene, Timing
 from swarmd.roles.work import Text
 from swarmd.vocab import limits
@@ -110,10 +111,25 @@ class Labour:
         text = clean(answer.text, 1 << 30, lines=True) if isinstance(answer, Text) else ""
         if not isinstance(answer, Text) or not text:
             return False
+        if self._is_foreign(subject, text):
+            self.give_up(turn, subject, "the model wrote in another language than the goal's")
+            return True
         if len(text.encode()) > limits.RESULT_BYTES_MAX:
             text = cut(text, limits.RESULT_BYTES_MAX - len(_CUT.encode())) + _CUT
         self._result(turn, subject, "done", text, clean(answer.model, limits.MODEL_BYTES_MAX), answer.usage)
         return True
+
+    def _is_foreign(self, subject: Subject, text: str) -> bool:
+        """Whether a text is in another language than its goal while somebody may still do better: the last attempt's
+        is better than none."""
+        plan = self._record.plan.goals[subject.goal]
+        claim = plan.book(subject.task).claims.get(EventId(str(subject.about)))
+        if plan.goal is None or claim is None or claim.attempt >= plan.goal.policy.attempts:
+            return False
+        task = plan.tasks.get(subject.task)
+        if task is None:
+            return False
+        return not speaks_of_a_language(f"{task.title} {task.detail}") and strays(text, plan.goal.text)
 
     def give_up(self, turn: Turn, subject: Subject, reason: str) -> None:
         """Publish that an attempt failed."""
@@ -138,15 +154,19 @@ class Labour:
         turn.wake_at(settled)
         ready = turn.mono_ms >= settled and self._company.caught_up
         if ready and "executor" in self._me.roles and self._jobs.free(self._me.slots) > 0:
-            self._jobs.start(turn, subject, executor.request(plan, task))
+            attempt = plan.book(task.id).claims[claim].attempt
+            self._jobs.start(turn, subject, executor.request(plan, task, attempt))
 
     def _claim(self, turn: Turn, scene: Scene) -> None:
         free = self._jobs.free(self._me.slots) - self.settling()
         expired, horizon = self._expired(turn), self._record.horizon(turn)
         for plan in self._record.plan.open_goals():
+            can_read = self._can_read(plan)
             for opening in executor.openings(plan, scene, expired):
                 if free <= 0:
                     return
+                if not can_read and executor.has_abler(plan, opening.task, scene):
+                    continue
                 if opening.task.born >= horizon:
                     continue  # made while our clock was wrong: no claim of today would count
                 rest_until = self._rest_until.get(opening.task.id, 0)
@@ -168,6 +188,11 @@ class Labour:
                 self._claimed_ms[claim] = turn.mono_ms
                 turn.wake_at(turn.mono_ms + self._timing.settle_ms)
                 free -= 1
+
+    def _can_read(self, plan: GoalPlan) -> bool:
+        """Whether this peer's model knows the goal's language; the embedded one knows English only."""
+        backend = self._me.backend
+        return backend is None or backend.name != "embedded" or plan.goal is None or may_be_english(plan.goal.text)
 
     def _expired(self, turn: Turn) -> set[EventId]:
         """Others' claims whose holder has been silent for the lease, or has said goodbye."""

@@ -14,10 +14,11 @@ from swarmd.replica.me import Me
 from swarmd.replica.record import UNSTAMPED, Record
 from swarmd.replica.turn import Turn
 from swarmd.roles import decomposer, scorer
-from swarmd.roles.checks import check_split, critique, join_marks, tidy
+from swarmd.roles.calibration import Calibration
+from swarmd.roles.checks import check_split, critique, is_mark, join_marks, tidy
 from swarmd.roles.decomposer import Draft
 from swarmd.roles.scene import Scene, TaskClock, children_max, place
-from swarmd.roles.work import Judgement, Split
+from swarmd.roles.work import CHECKLIST, Judgement, Split
 from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId, GoalId, PeerId, TaskId
 from swarmd.vocab.text import clean, cut
@@ -29,6 +30,7 @@ _FIRST_TRIES = (
 _SPEECHES_MAX = 8  # things said about one task in a row; more would be a loop
 _JUST_ENOUGH = 1e-6  # the mean of three marks of 0.7 is a hair below 0.7
 _TEXT_CHECKS = "text checks"
+_TEXT, _CONSTANT = "text", "constant"  # bases of a mark for which no model was heard
 
 
 class Thought:
@@ -44,6 +46,7 @@ class Thought:
         self._labour = labour
         self._jobs = jobs
         self._rng = rng
+        self._calibration = Calibration()
 
     def think(self, turn: Turn, scene: Scene) -> None:
         """Say what is to be said about every open task, and start what the model has room for."""
@@ -75,6 +78,7 @@ class Thought:
         if isinstance(answer, Split) and isinstance(subject.about, Draft):
             return self._propose(turn, plan, task, subject.about, answer)
         if isinstance(answer, Judgement) and isinstance(subject.about, str):
+            self._calibration.note(answer)
             self._score(turn, plan, task, subject.about, answer)
             return True
         return False
@@ -136,8 +140,9 @@ class Thought:
             elif self._may_start(turn, subject):
                 self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
             return
-        whole = not plan.book(task.id).proposals[subject.about].subgoals
-        if whole or self._me.backend is None or failures >= _TRIES:
+        proposal = plan.book(task.id).proposals[subject.about]
+        stands_in = not proposal.subgoals or proposal.model == CHECKLIST
+        if stands_in or self._me.backend is None or failures >= _TRIES:
             self._score(turn, plan, task, subject.about, None)
         elif self._may_start(turn, subject):
             self._jobs.start(turn, subject, scorer.request(plan, task, subject.about))
@@ -176,12 +181,16 @@ class Thought:
         if self._me.peer in book.scores.get(proposal, {}) or proposal not in book.proposals:
             return
         subgoals = book.proposals[proposal].subgoals
+        stands_in = not subgoals or book.proposals[proposal].model == CHECKLIST
         assert plan.goal is not None
-        if subgoals:
+        basis = self._basis(judgement)
+        if not stands_in:
             findings = check_split(place(plan, task), subgoals)
-            marks, words = join_marks(judgement, findings), critique(judgement, findings)
-        else:  # to do a task whole is just good enough: any split that is better wins
+            heard = None if basis in (_TEXT, _CONSTANT) else judgement
+            marks, words = join_marks(heard, findings, basis), critique(judgement, findings)
+        else:  # to do a task whole, or by a general checklist, is just good enough: any split that is better wins
             marks, words = (min(1.0, plan.goal.policy.threshold + _JUST_ENOUGH),) * 3, ""
+        heard_model = judgement.model if judgement is not None and basis != _TEXT else _TEXT_CHECKS
         self._record.say(
             turn,
             Score(
@@ -194,9 +203,18 @@ class Thought:
                 disjoint=marks[1],
                 covering=marks[2],
                 critique=cut(words, limits.CRITIQUE_BYTES_MAX),
-                model=clean(judgement.model, limits.MODEL_BYTES_MAX) if judgement else _TEXT_CHECKS,
+                model=clean(heard_model, limits.MODEL_BYTES_MAX),
+                basis=basis,
             ),
         )
+
+    def _basis(self, judgement: Judgement | None) -> str:
+        """What a mark rests on: the class of this peer's model, or the checks of the text alone."""
+        if judgement is None or self._me.backend is None:
+            return _TEXT
+        if not any(map(is_mark, (judgement.specific, judgement.disjoint, judgement.covering))):
+            return _TEXT
+        return _CONSTANT if self._calibration.is_constant else self._me.backend.tier
 
 
 def _event(speech: scorer.Speech, *, author: PeerId, goal: GoalId, task: TaskId) -> Promise | Nomination | Vote:

@@ -4,6 +4,7 @@ varied comes from a hash of the request alone."""
 import hashlib
 
 from swarmd.events.kinds import Subgoal, Usage
+from swarmd.roles.checks import asks_nothing
 from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
 from swarmd.vocab import limits
 from swarmd.vocab.text import cut
@@ -19,7 +20,6 @@ _WORDING: dict[str, tuple[str, ...]] = {
     "by people": ("Organiser's duties", "Friends who help", "Experts consulted", "Guests informed"),
     "by resource": ("Money secured", "Tools gathered", "Room reserved", "Transport arranged"),
 }
-_IDLE = frozenset({"do nothing", "nothing"})
 _BELOW = ("Gather notes on", "Compare prices around", "Settle dates with", "Finish and sign off")
 
 
@@ -43,7 +43,7 @@ def answer(request: Request) -> Answer:
 
 def _propose(request: Propose) -> Split:
     place = request.place
-    if place.title.lower() in _IDLE or not any(c.isalnum() for c in place.title):
+    if asks_nothing(place.title):
         return Split(subgoals=(), model=MODEL)  # nothing in it to split
     # below the goal's own parts everything is a leaf
     is_deep = request.leaves_only or not place.is_root

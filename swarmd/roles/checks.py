@@ -16,15 +16,26 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from swarmd.events.kinds import Subgoal
+from swarmd.roles.language import NAMES, language, strays
 from swarmd.roles.work import Judgement, Place
 from swarmd.vocab import limits
 from swarmd.vocab.text import clean, cut
 
-Flaw: TypeAlias = Literal["empty", "short", "placeholder", "looping", "repeats the task", "repeats a part"]
+Flaw: TypeAlias = Literal[
+    "empty",
+    "short",
+    "placeholder",
+    "looping",
+    "another language",
+    "repeats the task",
+    "repeats the plan",
+    "repeats a part",
+]
 
 _ALIKE = 0.72  # from here two titles say nearly the same
 _ALIKE_TASK = 0.8  # a part shares its task's subject, so it must come closer to count as a repeat
 _ALIKE_WORDS = 0.5  # differing words less alike than this make two otherwise equal titles speak of two things
+_SAY = {"tiny": 0.4, "small": 0.5, "good": 0.65}  # a model's share in a mark beside the text's, by its class
 _TEXTS_KEPT = 256  # a split is compared part by part, so each of its few texts is taken apart again and again
 _SPOKEN_MAX = 6  # critique lines in a finding; a reader polishes no more at once
 
@@ -41,6 +52,7 @@ _PLACEHOLDER = re.compile(
     r"|^\W*(?:sub-?goal|sub-?task|task|step|part|item|phase)\s*#?\d*\W*$|^\W*(?:\.{3}|…)\W*$",
     re.IGNORECASE,
 )
+_IDLE = frozenset({"do nothing", "nothing", "nichts tun", "нічого не робити", "không làm gì", "何もしない", "لا شيء"})
 _STUTTER = re.compile(r"(.)\1{6,}|(.{2,24}?)\2{3,}", re.DOTALL)
 _TASHKIL = dict.fromkeys([0x0640, *range(0x064B, 0x0653)])  # Arabic vowel signs and stretching, which writers leave out
 
@@ -67,12 +79,17 @@ def check_split(place: Place, subgoals: Sequence[Subgoal]) -> Findings:
     titles = [subgoal.title for subgoal in subgoals]
     flaws: list[tuple[Flaw, ...]] = []
     lines: list[str] = []
+    wanted = NAMES.get(language(place.goal), "the goal's language")
     for index, subgoal in enumerate(subgoals):
         own = list(_own_flaws(subgoal))
-        if not own and repeats_task(subgoal.title, place):
+        if not own and strays(subgoal.title, place.goal):
+            own.append("another language")
+        elif not own and repeats_task(subgoal.title, place):
             own.append("repeats the task")
+        elif not own and any(alike(subgoal.title, title) for title in (*place.siblings, *place.around)):
+            own.append("repeats the plan")
         number = index + 1
-        lines += [_SAID[flaw].format(number) for flaw in own]
+        lines += [_SAID[flaw].format(number, wanted) for flaw in own]
         twin = next((j for j in range(index) if "empty" not in flaws[j] and alike(titles[j], subgoal.title)), None)
         if twin is not None and "empty" not in own:
             own.append("repeats a part")
@@ -81,17 +98,22 @@ def check_split(place: Place, subgoals: Sequence[Subgoal]) -> Findings:
     sound = [title for title, flaw in zip(titles, flaws, strict=True) if not flaw]
     if len(sound) == 1:
         lines.append("a single part is no split")
+    # a title may be too short to tell its language; all of them together do
+    foreign = strays(". ".join(titles), place.goal)
+    if foreign:
+        lines.insert(0, f"the parts are not in {wanted}")
     return Findings(
         flaws=tuple(flaws),
         lines=tuple(lines[:_SPOKEN_MAX]),
-        specific=_specific(place, titles, flaws),
+        specific=0.0 if foreign else _specific(place, titles, flaws),
         disjoint=_disjoint(titles),
-        covering=_covering(len(sound)),
+        covering=0.0 if foreign else _covering(len(sound)),
     )
 
 
-def join_marks(judgement: Judgement | None, findings: Findings) -> tuple[float, float, float]:
-    """Marks 0..1 for specific, disjoint and covering: the mean of model and text, where the model has a usable mark.
+def join_marks(judgement: Judgement | None, findings: Findings, tier: str) -> tuple[float, float, float]:
+    """Marks 0..1 for specific, disjoint and covering: of text and model, where the model, of class *tier*, has a usable
+    mark. The better its class, the more it has to say.
 
     A flaw that the text shows is not outvoted: then the text's mark is the ceiling.
     """
@@ -99,10 +121,16 @@ def join_marks(judgement: Judgement | None, findings: Findings) -> tuple[float, 
     if judgement is None:
         return text
     model = (judgement.specific, judgement.disjoint, judgement.covering)
+    say = _SAY.get(tier, _SAY["tiny"])
     specific, disjoint, covering = (
-        _joined(said, seen, flawed=bool(findings.flagged)) for said, seen in zip(model, text, strict=True)
+        _joined(said, seen, say, flawed=bool(findings.flagged)) for said, seen in zip(model, text, strict=True)
     )
     return specific, disjoint, covering
+
+
+def is_mark(said: float | None) -> bool:
+    """Whether a model's mark is one: what is out of 0..1 is void, not corrected."""
+    return said is not None and isfinite(said) and 0 <= said <= 1
 
 
 def critique(judgement: Judgement | None, findings: Findings) -> str:
@@ -165,6 +193,11 @@ def repeats_task(title: str, place: Place) -> bool:
     return False
 
 
+def asks_nothing(goal: str) -> bool:
+    """Whether a goal holds no word, or says that nothing is to be done."""
+    return not _words(goal) or goal.strip(" .!").casefold() in _IDLE
+
+
 def is_looping(text: str) -> bool:
     """Whether *text* repeats itself as a model does that has lost the thread."""
     if _STUTTER.search(text):
@@ -188,7 +221,9 @@ _SAID: dict[Flaw, str] = {
     "short": "part {} is too short to act on",
     "placeholder": "part {} is a placeholder",
     "looping": "part {} repeats itself",
+    "another language": "part {} is not in {}",
     "repeats the task": "part {} only says the task again",
+    "repeats the plan": "part {} is done elsewhere in the plan",
 }
 
 
@@ -233,10 +268,10 @@ def _covering(sound: int) -> float:
     return (0.0, 0.2, 0.5, 0.7, 0.8, 0.8, 0.8, 0.8)[sound] if sound < 8 else 0.7
 
 
-def _joined(said: float | None, seen: float, *, flawed: bool) -> float:
-    if said is None or not isfinite(said) or not 0 <= said <= 1:
+def _joined(said: float | None, seen: float, say: float, *, flawed: bool) -> float:
+    if said is None or not is_mark(said):
         return seen
-    mean = (said + seen) / 2
+    mean = say * said + (1 - say) * seen
     return min(mean, seen) if flawed else mean
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from swarmd.plan.plan import GoalPlan
 from swarmd.plan.task import Task, attempts_failed, holder_of, result_of
 from swarmd.roles.scene import Scene, place
-from swarmd.roles.work import Compose, Execute, Part
+from swarmd.roles.work import CHECKLIST, Compose, Execute, Part
 from swarmd.vocab import limits
 from swarmd.vocab.ids import EventId, PeerId, rendezvous
 
@@ -36,6 +36,18 @@ def openings(goal: GoalPlan, scene: Scene, expired: set[EventId]) -> list[Openin
     return [opening for _, _, opening in sorted(found, key=lambda entry: entry[:2])]
 
 
+def has_abler(goal: GoalPlan, task: Task, scene: Scene) -> bool:
+    """Whether the peer whose model made this task, and so can read its goal, is there to work on it: an executor that
+    cannot leaves the task to it."""
+    split = goal.tasks[task.parent] if task.parent is not None and not task.children else task
+    if split.accepted is None:
+        return False
+    proposal = goal.book(split.id).proposals[split.accepted.proposal]
+    by_a_model = proposal.model not in ("", CHECKLIST)
+    others = set(scene.live("executor")) - {scene.me} - _failed_at(goal, task)
+    return by_a_model and proposal.author in others
+
+
 def next_attempt(goal: GoalPlan, task: Task, expired: set[EventId]) -> int | None:
     """Which attempt at *task* is open to claims now; None while it is held, finished or not ready, and when there can
     be no further one: nobody takes in a claim over the limit."""
@@ -54,13 +66,14 @@ def _failed_at(goal: GoalPlan, task: Task) -> set[PeerId]:
     return {r.author for r in goal.book(task.id).results.values() if r.status == "failed"}
 
 
-def request(goal: GoalPlan, task: Task) -> Execute | Compose:
+def request(goal: GoalPlan, task: Task, attempt: int) -> Execute | Compose:
     """What to ask the model: a leaf is executed, an inner task composed from its parts."""
     if task.children:
-        return Compose(place=place(goal, task), parts=tuple(_part(goal, goal.tasks[c]) for c in task.children))
+        parts = tuple(_part(goal, goal.tasks[child]) for child in task.children)
+        return Compose(place=place(goal, task), parts=parts, attempt=attempt)
     line = [*goal.ancestors(task), task]
     needed = [goal.tasks[a] for t in line for a in t.after if a in goal.tasks]
-    return Execute(place=place(goal, task), inputs=tuple(_part(goal, t) for t in needed))
+    return Execute(place=place(goal, task), inputs=tuple(_part(goal, t) for t in needed), attempt=attempt)
 
 
 def _part(goal: GoalPlan, task: Task) -> Part:

@@ -8,6 +8,7 @@ from swarmd.plan.task import Task
 from swarmd.roles.work import Place
 from swarmd.vocab.ids import EventId, PeerId, TaskId, rendezvous
 
+_AROUND_MAX = 100  # titles that a split is compared with beside its path and siblings; further ones are far away
 PROPOSERS_MAX = 3  # so many decomposers split one task; more would cost energy and rarely win
 
 
@@ -119,11 +120,19 @@ def place(goal: GoalPlan, task: Task) -> Place:
     """Where the work on *task* lies, in words."""
     assert goal.goal is not None
     above = goal.ancestors(task)
-    siblings = goal.tasks[task.parent].children if task.parent else ()
+    siblings = _siblings(goal, task)
+    near = [cousin for sibling in siblings for cousin in sibling.children]
+    near += [uncle.id for ancestor in reversed(above) for uncle in _siblings(goal, ancestor)]
     return Place(
         goal=goal.goal.text,
         path=tuple(t.title for t in above[1:]),
         title=task.title,
         detail=task.detail,
-        siblings=tuple(goal.tasks[s].title for s in siblings if s != task.id),
+        siblings=tuple(sibling.title for sibling in siblings),
+        around=tuple(goal.tasks[t].title for t in near[:_AROUND_MAX]),
     )
+
+
+def _siblings(goal: GoalPlan, task: Task) -> list[Task]:
+    held = goal.tasks[task.parent].children if task.parent else ()
+    return [goal.tasks[sibling] for sibling in held if sibling != task.id]

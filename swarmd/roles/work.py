@@ -6,16 +6,21 @@ from msgspec import Struct
 
 from swarmd.events.kinds import Subgoal, Usage
 
+CHECKLIST = "checklist (no model)"
+"""The model of what stands in for a model that cannot do the work: a general checklist, labelled as such."""
+
 
 class Place(Struct, frozen=True, kw_only=True):
     """Where in a goal the work lies. *path*: titles from below the goal down to, and without, the task.
-    *siblings*: titles of the other parts of the same split."""
+    *siblings*: titles of the other parts of the same split. *around*: titles of what else the plan has nearby: the
+    parts beside the tasks above it, and the siblings' own parts."""
 
     goal: str
     path: tuple[str, ...] = ()
     title: str
     detail: str = ""
     siblings: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
 
     @property
     def is_root(self) -> bool:
@@ -51,17 +56,20 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Execute(Struct, frozen=True, kw_only=True):
-    """Do a leaf: write its finished text. *inputs*: results of the siblings that it waits for."""
+    """Do a leaf: write its finished text. *inputs*: results of the siblings that it waits for. *attempt*: from 1; a
+    later one should not go as the one before."""
 
     place: Place
     inputs: tuple[Part, ...] = ()
+    attempt: int = 1
 
 
 class Compose(Struct, frozen=True, kw_only=True):
-    """Write an inner task's text from its *parts*, in order."""
+    """Write an inner task's text from its *parts*, in order. *attempt*: as for `Execute`."""
 
     place: Place
     parts: tuple[Part, ...]
+    attempt: int = 1
 
 
 Request: TypeAlias = Propose | Judge | Execute | Compose

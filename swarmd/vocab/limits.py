@@ -11,6 +11,7 @@ REASON_BYTES_MAX = 1024
 NAME_BYTES_MAX = 64  # a host name label has 63
 MODEL_BYTES_MAX = 128
 STRATEGY_BYTES_MAX = 64
+BASIS_BYTES_MAX = 16  # one word
 ELECTORATE_MAX = 64  # scorers of one goal; a home has fewer machines
 PROMISE_APPROVALS_MAX = 512  # ballots a scorer may have approved for one task before the task is hopeless
 BALLOT_MAX = 100_000  # one a second for a day

@@ -4,8 +4,8 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-COMMAND_S_MAX = 120.0  # dpkg on a loaded machine takes 30 s; longer is a command that hangs
-PATIENCE_S = 90.0  # for conditions; most take two seconds, and a loaded machine is three times slower
+COMMAND_S_MAX = 240.0  # dpkg takes 10 s, on a machine with ten times its work 100; longer is a command that hangs
+PATIENCE_S = 180.0  # for conditions; most take two seconds, the slowest ten, and a crowded machine is ten times slower
 
 
 class CommandFailed(AssertionError):

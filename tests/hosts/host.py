@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.hosts.cgroup import Cgroup
-from tests.hosts.command import PATIENCE_S, attempt, run, until
+from tests.hosts.command import COMMAND_S_MAX, PATIENCE_S, attempt, run, until
 from tests.namespaces import WITH_US, Namespace
 
 LAN_INTERFACE = "host0"
@@ -115,12 +115,14 @@ class Host:
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def run(self, *command: str, user: str = "root", feed: str = "", check: bool = True, seconds: float = 120.0) -> str:
+    def run(
+        self, *command: str, user: str = "root", feed: str = "", check: bool = True, seconds: float = COMMAND_S_MAX
+    ) -> str:
         """What *command* prints in this host. Raises CommandFailed, unless *check* is false."""
         return run(*self._inside(user), *command, feed=feed, check=check, seconds=seconds)
 
     def attempt(
-        self, *command: str, user: str = "root", feed: str = "", seconds: float = 120.0
+        self, *command: str, user: str = "root", feed: str = "", seconds: float = COMMAND_S_MAX
     ) -> "subprocess.CompletedProcess[str]":
         """How *command* ends in this host, whichever way it does; status 255 while the host is off."""
         try:

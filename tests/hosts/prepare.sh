@@ -14,14 +14,14 @@ if [ "${missing:-}" ]; then
 fi
 
 architecture=$(dpkg --print-architecture)
-for suite in deb12u1 deb13u1; do
+for suite in 12:bookworm 13:trixie; do
     for name in swarmd swarmd-model-smollm2; do
-        ls "build/deb/${name}_"*"~${suite}_$architecture.deb" >/dev/null 2>&1 || unbuilt=yes
+        ls "build/deb/${name}_"*"~deb${suite%:*}u1_$architecture.deb" >/dev/null 2>&1 || { unbuilt="${unbuilt:-} ${suite#*:}"; break; }
     done
 done
 if [ "${unbuilt:-}" ]; then
-    echo "There are no packages in build/deb for Debian 12 and 13: building them, some minutes …"
-    sh packaging/debs.sh "$architecture"
+    echo "There are no packages in build/deb for Debian$unbuilt: building them, some minutes …"
+    SUITES=$unbuilt sh packaging/debs.sh "$architecture"
 else
     echo "Trying the packages that are in build/deb (sudo make debs builds them anew):"
     ls -l build/deb/*"_$architecture.deb"

@@ -39,7 +39,7 @@ def test_a_host_boots_and_its_disk_outlives_a_power_cut(home: Lan, suite: str) -
     assert suite in host.read("/etc/os-release")
     assert host.run("systemctl", "--failed", "--no-legend") == ""
     host.write("/var/lib/kept", "what was written\n")
-    host.run("sync")
+    host.run("sync", "/var/lib/kept")
     host.kill()
     assert not host.on
     host.boot()

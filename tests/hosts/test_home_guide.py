@@ -3,14 +3,13 @@
 import re
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec import Struct
 
 from tests.hosts.command import PATIENCE_S, run
 from tests.hosts.desk import DEBIANS, PLAYBOOKS, USER, Desk, ansible
+from tests.hosts.guide import BLOCK, Step, steps
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan
 from tests.hosts.packages import package
@@ -18,48 +17,14 @@ from tests.hosts.packages import package
 REPOSITORY = PLAYBOOKS.parent
 GUIDE = REPOSITORY / "docs" / "home.md"
 
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LOOKS = ("swarmctl peers", "swarmctl goals", "swarmctl show")
-_PROMPT = re.compile(rf"^(?:{USER}@(?P<host>\w+):~ )?\$ (?P<command>.+)$")
-
-
-class Step(Struct, frozen=True):
-    """A line to be typed at the desk, or on a host, and what is seen then. `…` stands for anything."""
-
-    host: str
-    command: str
-    seen: list[str]
-
-    def is_as(self, said: str) -> bool:
-        """Whether *said* is what should be seen."""
-        words = [re.escape(part.strip()) for part in " ".join(self.seen).split("…")]
-        pattern = ".*".join(re.sub(r"(\\ )+", r"\\s+", word) for word in words)
-        return bool(re.fullmatch(rf"\s*{pattern}\s*", said, re.DOTALL))
-
-
-def steps(text: str) -> Iterator[Step]:
-    """What the console blocks of a guide tell to do, in order."""
-    for language, block in _BLOCK.findall(text):
-        if language != "console":
-            continue
-        step: Step | None = None
-        for line in block.splitlines():
-            if prompt := _PROMPT.match(line):
-                if step is not None:
-                    yield step
-                step = Step(prompt["host"] or "", prompt["command"], [])
-            else:
-                assert step is not None, f"a console block that begins without a command: {line}"
-                step.seen.append(line)
-        if step is not None:
-            yield step
 
 
 def test_what_the_guide_says_is_told_from_what_it_leaves_open() -> None:
     step = Step("", "swarmctl peers", ["Name … State", "…", "attic … level"])
     assert step.is_as("Name    Other  State\n---\n\nattic   level\n")
     assert not step.is_as("Name   State\nattic   silent\n")
-    found = list(steps("```console\n$ cd ansible\npi@attic:~ $ swarmctl goals\nnone\n```\n```sh\n$ not this\n```\n"))
+    found = steps("```console\n$ cd ansible\npi@attic:~ $ swarmctl goals\nnone\n```\n```sh\n$ not this\n```\n")
     assert found == [Step("", "cd ansible", []), Step("attic", "swarmctl goals", ["none"])]
 
 
@@ -77,7 +42,7 @@ def typed(step: Step, command: str, host: Host) -> str:
 @pytest.mark.timeout(2_400)  # with the tiny model, whose package alone is 105 MB a host
 def test_the_guide_leads_from_three_machines_to_a_plan(home: Lan, this_run: Path) -> None:
     text = GUIDE.read_text()
-    inventory = next(block for language, block in _BLOCK.findall(text) if language == "yaml" and "swarm:" in block)
+    inventory = next(block for language, block in BLOCK.findall(text) if language == "yaml" and "swarm:" in block)
     addresses = re.findall(r"ansible_host: (\S+)", inventory)
     names = re.findall(r"(?m)^    (\w+):$", inventory)
     ansible(DEBIANS)  # which the guide has people install

@@ -11,7 +11,7 @@ from tests.hosts.host import Host
 from tests.hosts.lan import Lan
 from tests.hosts.packages import install, package
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 EXPOSURE_MAX = 1.2  # of 10, by systemd-analyze(1)
 
@@ -67,7 +67,8 @@ def test_a_daemon_that_cannot_start_is_tried_for_ever_and_starts_when_it_can(pee
 
 def test_a_stopped_daemon_is_started_by_the_next_caller_and_stopping_the_socket_stops_both(peer: Host) -> None:
     peer.run("systemctl", "stop", "swarmd")
-    assert answers(peer)
+    assert shown(peer, "ActiveState") == "inactive"
+    peer.until(lambda: answers(peer))  # nobody else starts it
     peer.run("systemctl", "stop", "swarmd.socket")
     assert not answers(peer)
     assert peer.attempt("systemctl", "is-active", "swarmd", "swarmd.socket").stdout.split() == ["inactive"] * 2
@@ -101,7 +102,7 @@ def test_the_embedded_model_works_in_the_sandbox(home: Lan, suite: str, installe
     join(host, settings='[model]\nbackend = "embedded"\n[timing]\ndeliberation_s = 2.0\n')
     host.until(lambda: ctl(host, "status")["backend"] == "embedded")
     goal = give(host, "A birthday party for a ten-year-old", "--depth", "1")
-    host.until(lambda: state(host, goal) == "done", 240)
+    host.until(lambda: state(host, goal) == "done", 480)  # half a minute of a core that it has for itself
     assert "SIGSYS" not in host.log() and "Traceback" not in host.log()
 
 

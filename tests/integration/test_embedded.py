@@ -1,6 +1,7 @@
 """The real tiny model in its real worker process."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import trio
 from swarmd.events.kinds import Subgoal
 from swarmd.llm.embedded import EmbeddedLlm
 from swarmd.roles.checks import check_split, is_looping
-from swarmd.roles.work import Compose, Execute, Judge, Judgement, Part, Place, Propose, Split, Text
+from swarmd.roles.work import CHECKLIST, Compose, Execute, Judge, Judgement, Part, Place, Propose, Split, Text
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 
 GOAL = "Renovate a small bathroom"
@@ -103,10 +104,31 @@ def test_a_text_is_streamed_and_a_composition_needs_no_model() -> None:
     run(test)
 
 
+def test_a_goal_in_a_language_that_it_cannot_write_fails_over_to_a_labelled_checklist() -> None:
+    async def test(llm: EmbeddedLlm) -> None:
+        goal = "家族で京都へ三日間の旅行を計画する"
+        place = Place(goal=goal, title=goal)
+        split = await llm.run(Propose(place=place, strategy="by time", children_max=7, leaves_only=False), silent)
+        assert isinstance(split, Split)
+        assert split.model == CHECKLIST
+        assert check_split(place, split.subgoals).lines == ()
+        text = await llm.run(Execute(place=Place(goal=goal, title=split.subgoals[0].title)), silent)
+        assert isinstance(text, Text)
+        assert text.model == CHECKLIST
+        assert text.text.startswith("一般的なチェックリストです。モデルが作成したものではありません")
+        judgement = await llm.run(Judge(place=place, subgoals=split.subgoals), silent)
+        assert isinstance(judgement, Judgement)
+        assert judgement.specific is None, "of what it cannot read it says nothing"
+
+    run(test)
+
+
 def test_a_goal_that_the_model_can_hardly_hold_does_not_cost_the_worker() -> None:
     async def test(llm: EmbeddedLlm) -> None:
         long = Place(
-            goal="日本への二週間の旅行を計画する。" * 100, path=("京都",), title="寺を訪れる計画を立てる " * 12
+            goal="Visit the 日本 temples of Kyoto and the gardens 京都. " * 40,
+            path=("京都",),
+            title="寺を訪れる計画 " * 12,
         )
         parts = tuple(Subgoal(title=f"第{n}日に寺を訪れて写真を撮り家族に送る " * 5) for n in range(12))
         judgement = await llm.run(Judge(place=long, subgoals=parts), silent)
@@ -219,3 +241,22 @@ def test_its_self_test_tells_how_fast_it_writes() -> None:
         assert speed is not None and speed > 0.5
 
     run(test)
+
+
+FORBIDDEN = """
+import os, sys
+def nice(increment):
+    raise PermissionError(1, "Operation not permitted")
+os.nice = nice
+sys.argv = ["worker", "/nowhere.gguf", "1"]
+from swarmd.llm.worker import main
+main()
+"""
+
+
+def test_a_sandbox_that_forbids_niceness_does_not_end_the_worker() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", FORBIDDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as worker:
+        assert worker.stdout is not None
+        assert "fatal" in json.loads(worker.stdout.readline())

@@ -24,7 +24,7 @@ def test_a_proposal_is_told_where_it_lies_and_how_to_split() -> None:
     prompt = prompt_for(propose(), 4_096)
     for said in (PLACE.goal, "«Вікна» > «Утеплити вікна»", PLACE.detail, PLACE.siblings[0], INSTRUCTIONS["by risk"]):
         assert said in prompt.user
-    assert "language of the goal" in prompt.system
+    assert "Answer in Ukrainian, the language of the goal." in prompt.system
     assert prompt.schema is not None
     assert "3 to 7 subgoals" in prompt.user
     assert "at most 2 subgoals" in prompt_for(propose(children_max=2), 4_096).user
@@ -46,6 +46,56 @@ def test_an_executor_is_shown_the_results_that_it_builds_on() -> None:
         assert "Зламане: (failed)" in prompt.user
         assert prompt.schema is None
         assert "headings" in prompt.user
+
+
+@pytest.mark.parametrize(
+    ("goal", "name"),
+    [
+        ("Plan a two-week trip to Japan", "in English,"),
+        ("Einen Umzug in eine kleinere Wohnung vorbereiten", "in German,"),
+        ("Tổ chức đám cưới nhỏ", "in Vietnamese,"),
+        ("家族で京都へ旅行する", "in Japanese,"),
+        ("تجهيز الأطفال للمدرسة", "in Arabic,"),
+        ("Japan", "in the language of the goal."),
+    ],
+)
+def test_every_prompt_names_the_goals_language(goal: str, name: str) -> None:
+    place = Place(goal=goal, title=goal)
+    requests: tuple[Request, ...] = (
+        propose(place),
+        Judge(place=place, subgoals=()),
+        Execute(place=place),
+        Compose(place=place, parts=()),
+    )
+    for request in requests:
+        assert f"Answer {name}" in prompt_for(request, 4_096).system
+
+
+def test_a_split_is_told_what_is_elsewhere_in_the_plan() -> None:
+    place = Place(goal="Japan trip", path=("Travel",), title="Buy passes", around=("Reserve hotels", "Pack the bags"))
+    assert (
+        "Elsewhere in the plan, so not here: «Reserve hotels»; «Pack the bags»"
+        in prompt_for(propose(place), 4_096).user
+    )
+
+
+def test_of_the_results_to_build_on_the_longest_are_cut_first_and_short_ones_stay_whole() -> None:
+    short, middle, long = "short. " * 20, "middle " * 100, "long " * 20_000
+    parts = tuple(
+        Part(title=title, text=text) for title, text in (("A", long), ("B", short), ("C", middle), ("D", long))
+    )
+    for request in (Execute(place=PLACE, inputs=parts), Compose(place=PLACE, parts=parts)):
+        prompt = prompt_for(request, 4_096)
+        assert f"B: «{short.strip()}»" in prompt.user
+        assert f"C: «{middle.strip()}»" in prompt.user
+        a, d = (prompt.user.split(f"{title}: «")[1].split("»")[0] for title in "AD")
+        assert len(a) == len(d) > len(middle)
+        assert f"Goal: «{PLACE.goal}»" in prompt.user
+
+
+def test_a_later_attempt_is_asked_in_other_words() -> None:
+    prompts = {prompt_for(Execute(place=PLACE, attempt=attempt), 4_096).user for attempt in (1, 2, 3)}
+    assert len(prompts) == 3
 
 
 @pytest.mark.parametrize("context_tokens", [4_096, 8_192])

@@ -10,7 +10,6 @@ from swarmd.llm.reading import (
     Refused,
     Truncated,
     Unreadable,
-    is_constant,
     read_marks,
     read_object,
     read_split,
@@ -50,6 +49,13 @@ def titles(raw: str, request: Propose = REQUEST) -> tuple[str, ...]:
 )
 def test_an_answer_in_a_common_disguise_is_read(raw: str) -> None:
     assert titles(raw) == TITLES
+
+
+def test_an_answer_in_another_language_than_the_goals_is_asked_for_once_more() -> None:
+    for goal in ("Einen Umzug in eine kleinere Wohnung vorbereiten", "Підготувати квартиру до зими", "京都へ旅行する"):
+        request = Propose(place=Place(goal=goal, title=goal), strategy="by time", children_max=7, leaves_only=False)
+        with pytest.raises(Unreadable, match="another language"):
+            read_split(SPLIT, request)
 
 
 def test_a_repair_leaves_strings_alone() -> None:
@@ -174,13 +180,6 @@ def test_a_critique_is_made_safe() -> None:
     marks = read_marks('{"critique": "a\\u001b[2Jb\\nc", "specific": 0.5}')
     assert is_safe(marks.critique)
     assert read_marks('{"critique": 5, "specific": 0.5}').critique == ""
-
-
-def test_a_judge_that_always_says_the_same_is_noticed() -> None:
-    same = (0.7, 0.7, 0.7)
-    assert not is_constant([same] * 4)
-    assert is_constant([same] * 5)
-    assert not is_constant([same] * 4 + [(0.7, 0.7, 0.6)])
 
 
 def test_a_text_is_read_without_thoughts_and_fences() -> None:

@@ -1,28 +1,83 @@
 import pytest
 
-from swarmd.llm import tiny
+from swarmd.events.kinds import Subgoal
+from swarmd.llm import examples, tiny
+from swarmd.llm.domains import DOMAINS, INNER_GOALS
 from swarmd.llm.examples import EXAMPLE_GOALS, PATTERNS
 from swarmd.llm.extract import composed
+from swarmd.roles.checks import check_split
 from swarmd.roles.strategies import STRATEGIES
 from swarmd.roles.work import Compose, Part, Place
 from swarmd.vocab import limits
 
 GOAL = "Renovate a small bathroom"
 PLACE = Place(goal=GOAL, title=GOAL)
+ODD = Place(goal="Become a beekeeper", title="Become a beekeeper")
 
 
 def test_every_strategy_has_a_pattern_of_its_own_shape() -> None:
     assert set(PATTERNS) == set(STRATEGIES)
-    for shown in PATTERNS.values():
-        assert len(shown.openers) == len(set(shown.openers)) >= tiny.PARTS
-        assert all(len(endings) == len(shown.openers) for endings in shown.endings)
-        assert len(shown.endings) == len(EXAMPLE_GOALS)
-    assert tiny.pattern("by moonlight") == PATTERNS["by activity"]
+    for pattern in PATTERNS.values():
+        assert len(pattern.openers) == len(set(pattern.openers)) >= tiny.PARTS
+        assert all(len(endings) == len(pattern.openers) for endings in pattern.endings)
+        assert len(pattern.endings) == len(EXAMPLE_GOALS)
+    assert examples.shown("by moonlight", ODD) == examples.shown("by activity", ODD)
 
 
-def test_prompts_of_one_strategy_share_their_long_beginning() -> None:
-    one = tiny.list_prompt("by time", GOAL, [], "First,")
-    two = tiny.list_prompt("by time", GOAL, ["First, measure the room"], "Then,")
+@pytest.mark.parametrize("lists", [kind.lists for kind in DOMAINS], ids=[kind.goal for kind in DOMAINS])
+def test_an_example_of_every_kind_is_a_split_as_we_want_it(lists: dict[str, tuple[str, ...]]) -> None:
+    assert set(lists) == set(STRATEGIES[:3]), "the strategies that are tried first"
+    for lines in lists.values():
+        assert len(lines) == tiny.PARTS
+        assert all(line.count("| ") == 1 for line in lines)
+        assert check_split(ODD, [Subgoal(title=line.replace("|", "")) for line in lines]).flagged == ()
+
+
+@pytest.mark.parametrize(
+    ("goal", "alike"),
+    [
+        ("Plan a two-week trip to Japan", "Go walking in Scotland for ten days"),
+        ("Repaint the old shed", "Turn the attic into a study"),
+        ("Write a specification for a till", "Write the requirements for a car-sharing website"),
+        ("Learn to play the guitar", "Learn to swim as an adult"),
+        ("Sell our boat", "Sell grandmother's piano"),
+    ],
+)
+def test_a_goal_is_shown_an_example_of_its_own_kind(goal: str, alike: str) -> None:
+    shown = examples.shown("by time", Place(goal=goal, title=goal))
+    assert [said for said, _ in shown.examples][-1] == alike
+    assert all(part.startswith(opener) for opener, part in zip(shown.openers, shown.examples[-1][1], strict=True))
+
+
+def test_a_goal_of_no_known_kind_is_shown_the_general_examples_and_a_small_task_small_ones() -> None:
+    assert tuple(said for said, _ in examples.shown("by time", ODD).examples) == EXAMPLE_GOALS
+    below = examples.shown("by activity", Place(goal=GOAL, title="Choose the tiles"))
+    assert tuple(said for said, _ in below.examples) == INNER_GOALS
+
+
+@pytest.mark.parametrize(
+    ("goal", "can_read"),
+    [
+        ("Get fit", True),
+        ("Learn Spanish", True),
+        ("Renovate a small bathroom", True),
+        ("Einen Umzug vorbereiten und die Wohnung streichen", False),
+        ("Підготувати квартиру до зими", False),
+        ("京都へ旅行する", False),
+        ("Tổ chức đám cưới", False),
+        ("تجهيز الأطفال للمدرسة", False),
+        ("🎉🎂", False),
+        ("Do nothing.", False),
+    ],
+)
+def test_the_model_is_only_asked_for_what_it_can_read(goal: str, can_read: bool) -> None:
+    assert tiny.can_read(goal) is can_read
+
+
+def test_prompts_of_one_split_share_their_long_beginning() -> None:
+    shown = examples.shown("by time", PLACE)
+    one = tiny.list_prompt(shown, GOAL, [], "First,")
+    two = tiny.list_prompt(shown, GOAL, ["First, measure the room"], "Then,")
     assert two.startswith(one.removesuffix("1. First,"))
     assert two.endswith("1. First, measure the room\n2. Then,")
 
@@ -41,11 +96,14 @@ def test_prompts_of_one_strategy_share_their_long_beginning() -> None:
         ("First, hire the hire the hire the hire", False),
         ("First, hang a mirror above the basin", False),  # already there
         ("First, " + "walk and " * 10, False),
+        ("First, buy white tiles and lay the tiles", False),  # goes in circles
+        ("First, paint the door again", False),
+        ("First, put in insulation, cables and roof windows", False),  # an example's part
     ],
 )
 def test_a_candidate_is_usable_if_it_is_sound_new_and_nobodys_copy(title: str, is_usable: bool) -> None:
     known = ["Hang a mirror above the basin"]
-    assert tiny.is_usable(title, "First,", "by time", PLACE, known) is is_usable
+    assert tiny.is_usable(title, "First,", PLACE, known) is is_usable
 
 
 @pytest.mark.parametrize(
@@ -60,6 +118,13 @@ def test_a_candidate_is_usable_if_it_is_sound_new_and_nobodys_copy(title: str, i
 )
 def test_the_core_of_a_title_leaves_out_its_opening(title: str, core: str) -> None:
     assert tiny.core(title) == core
+
+
+def test_the_deed_keeps_its_verb() -> None:
+    assert tiny.act("Choose the tiles") == "Choose the tiles"
+    assert tiny.act("At home: choose the tiles") == "choose the tiles"
+    assert tiny.task_beginning(Place(goal=GOAL, title="Measure the walls")) == "To measure the walls,"
+    assert tiny.subject(Place(goal=GOAL, title="First, measure the walls")) == f"{GOAL}: measure the walls"
 
 
 def test_relevance_is_what_the_goal_adds() -> None:

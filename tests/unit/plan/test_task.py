@@ -44,6 +44,27 @@ def test_the_mean_is_that_of_the_electorates_marks() -> None:
     assert set(book(home, goal).marks(split, MEMBERS)) == {PEERS[0], PEERS[1]}
 
 
+def test_a_mark_weighs_by_what_it_rests_on_and_that_is_part_of_the_event() -> None:
+    home = Household()
+    goal = home.goal(PEERS[0], MEMBERS)
+    split = home.proposal(PEERS[0], goal, goal, 10, part("a"), part("b"))
+    for scorer, mark, basis in ((0, 0.0, "text"), (1, 1.0, "good")):
+        home.score(PEERS[scorer], goal, goal, split, 20, mark, basis)
+    assert book(home, goal).mean(split, MEMBERS) == pytest.approx(3 / 4)
+    home.score(PEERS[2], goal, goal, split, 20, 0.0, "constant")
+    assert book(home, goal).mean(split, MEMBERS) == pytest.approx(3 / 5), "a judge that is not heard weighs like text"
+
+
+@pytest.mark.parametrize("basis", ["", "marvellous"])
+def test_a_basis_that_this_peer_does_not_know_weighs_least(basis: str) -> None:
+    home = Household()
+    goal = home.goal(PEERS[0], MEMBERS)
+    split = home.proposal(PEERS[0], goal, goal, 10, part("a"), part("b"))
+    home.score(PEERS[0], goal, goal, split, 20, 0.0, basis)
+    home.score(PEERS[1], goal, goal, split, 20, 1.0, "text")
+    assert book(home, goal).mean(split, MEMBERS) == pytest.approx(1 / 2)
+
+
 def test_refined_are_the_splits_that_another_one_polishes() -> None:
     home = Household()
     goal = home.goal(PEERS[0], MEMBERS)

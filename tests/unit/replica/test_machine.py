@@ -39,7 +39,8 @@ from swarmd.replica.inputs import (
     Ticked,
 )
 from swarmd.replica.status import StatusView
-from swarmd.roles.work import Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
+from swarmd.roles import canned
+from swarmd.roles.work import CHECKLIST, Answer, Compose, Execute, Judge, Judgement, Propose, Request, Split, Text
 from swarmd.vocab import hlc, limits
 from swarmd.vocab.faults import LocalMistake, RemoteFault, UnknownId
 from swarmd.vocab.ids import EventId, GoalId, TaskId
@@ -422,6 +423,108 @@ def test_a_judge_that_fails_twice_is_replaced_by_the_text_checks() -> None:
     assert {score.model for score in lan[0].said(Score) if isinstance(score, Score)} == {"text checks"}
 
 
+def test_a_judge_that_marks_everything_alike_is_flagged_and_counts_by_the_text_alone() -> None:
+    lan = Lan(1).start()
+    for number in range(3):
+        lan[0].command(SetGoal(text=f"{('Japan', 'Norway', 'Kenya')[number]} trip", limits=Limits(depth=2)))
+        lan.run(120_000, answering=obliging, until=lan.ended)
+    scores = [score for score in lan[0].said(Score) if isinstance(score, Score) and score.model == "parrot"]
+    assert [score.basis for score in scores[:4]] == ["small"] * 4
+    assert {score.basis for score in scores[4:]} == {"constant"}
+    assert scores[4].mark != pytest.approx(scores[3].mark)
+
+
+@pytest.mark.parametrize("mark", [98_989.0, -1.0, float("nan"), None])
+def test_marks_out_of_range_are_void_and_the_text_counts_alone(mark: float | None) -> None:
+    def mad(request: Request) -> Answer:
+        if isinstance(request, Judge):
+            return Judgement(specific=mark, disjoint=mark, covering=mark, model="parrot")
+        return obliging(request)
+
+    lan = Lan(1).start()
+    lan[0].command(SetGoal(text="Japan trip", limits=Limits(depth=1)))
+    assert lan.run(60_000, answering=mad, until=lan.ended)
+    assert {score.basis for score in lan[0].said(Score) if isinstance(score, Score)} == {"text"}
+
+
+def test_a_general_checklist_is_just_good_enough_so_that_any_better_split_wins() -> None:
+    def split(request: Request) -> Answer:
+        if isinstance(request, Propose) and request.strategy == "by activity":
+            titles = ("Write down the aim", "List the needs", "Set the dates")
+            return Split(subgoals=tuple(Subgoal(title=title, leaf=True) for title in titles), model=CHECKLIST)
+        return obliging(request)
+
+    lan = Lan(2).start()
+    lan[0].command(SetGoal(text="Japan trip", limits=Limits(depth=1)))
+    assert lan.run(60_000, answering=split, until=lan.ended)
+    proposals = {proposal.model: proposal for proposal in lan[0].view().root.proposals}
+    assert proposals[CHECKLIST].mean == pytest.approx(Policy().threshold, abs=1e-3)
+    assert proposals["parrot"].accepted
+
+
+def test_an_executor_that_cannot_read_the_goal_leaves_it_to_the_one_that_split_it() -> None:
+    def answering(request: Request) -> Answer:
+        titles = ("ホテルを予約する", "電車の切符を買う", "荷物をまとめる")
+        if isinstance(request, Propose):
+            return Split(subgoals=tuple(Subgoal(title=title, leaf=True) for title in titles), model="able")
+        if isinstance(request, Execute):
+            return Text(text=f"{request.place.title}ことができました。", model="able")
+        return obliging(request)
+
+    lan = Lan(2)
+    lan[0].start(type(MODEL)(name="embedded", model="tiny", tier="tiny"))
+    lan[1].start()
+    lan.run(3_000)
+    lan[0].command(SetGoal(text="家族で京都へ旅行する", limits=Limits(depth=1)))
+    while not lan[1].said(Proposal):
+        lan.deliver_all()
+        lan[1].answer(answering)
+        lan.tick(500)
+    for job in list(lan[0].asked):  # its model has only a checklist to offer
+        lan[0].asked.pop(job)
+        lan[0].feed(Answered(job, Split(subgoals=(), model=CHECKLIST)))
+    assert lan.run(60_000, answering=answering, until=lan.ended)
+    assert not lan[0].said(Claim)
+    assert {claim.author for claim in lan[1].said(Claim)} == {lan[1].peer}
+    assert lan[0].view().status == "done"
+
+
+def test_a_text_in_another_language_is_refused_and_another_one_asked_for() -> None:
+    asked: list[int] = []
+
+    def forgetful(request: Request) -> Answer:
+        assert isinstance(request, Execute)
+        asked.append(request.attempt)
+        english = "Book the flights first and then look for a hotel that is near the station."
+        return Text(text=english if request.attempt < 2 else "東京のホテルを予約しました。", model="parrot")
+
+    lan = Lan(1).start()
+    lan[0].command(SetGoal(text="家族で京都へ旅行する", limits=WHOLE))
+    assert lan.run(60_000, answering=forgetful, until=lan.ended)
+    assert asked == [1, 2]
+    refused, taken = lan[0].view().root.results
+    assert refused.text == "the model wrote in another language than the goal's"
+    assert taken.text == "東京のホテルを予約しました。"
+
+
+def test_a_text_in_another_language_is_better_than_none_and_is_right_where_the_goal_asks_for_it() -> None:
+    for goal, attempts in (("家族で京都へ旅行する", 3), ("Write a letter to our landlord in German", 1)):
+        lan = Lan(1).start()
+        lan[0].command(SetGoal(text=goal, limits=WHOLE))
+        text = "Sehr geehrte Frau Meier, hiermit kündige ich die Wohnung zum Ende des Monats."
+        assert lan.run(90_000, answering=lambda _, text=text: Text(text=text, model="m"), until=lan.ended)  # type: ignore[misc]
+        assert lan[0].view().root.results[-1].attempt == attempts
+        assert lan[0].view().status == "done"
+
+
+@pytest.mark.parametrize("goal", ["do nothing", "🎉🎂🎈"])
+def test_a_goal_in_which_there_is_nothing_to_do_ends_as_one_leaf(goal: str) -> None:
+    lan = Lan(2).start()
+    assert isinstance(lan[0].command(SetGoal(text=goal)), str)
+    assert lan.run(60_000, answering=canned.answer, until=lan.ended)
+    assert (lan[1].view().status, lan[1].view().tasks) == ("done", 1)
+
+
 def test_a_split_below_the_threshold_is_accepted_in_the_end_and_marked() -> None:
     def critical(request: Request) -> Answer:
         if isinstance(request, Judge):
@@ -675,11 +778,11 @@ def test_a_result_over_128_kib_is_cut_and_says_so() -> None:
     lan = Lan(1).start()
     leaf_goal(lan)
     lan.run(1_000)
-    lan[0].answer(lambda request: Text(text="日本" * 600_000, model="parrot"))
+    lan[0].answer(lambda request: Text(text="🎌" * 600_000, model="parrot"))
     (result,) = lan[0].view().root.results
     assert len(result.text.encode()) <= limits.RESULT_BYTES_MAX
     assert len(result.text.encode()) > limits.RESULT_BYTES_MAX - 100
-    assert result.text.startswith("日本日本")
+    assert result.text.startswith("🎌🎌")
     assert result.text.endswith("[cut: the text was longer than a result may be]")
 
 

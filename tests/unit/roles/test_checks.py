@@ -3,7 +3,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarmd.events.kinds import Subgoal
-from swarmd.roles.checks import alike, check_split, critique, is_looping, join_marks, likeness, stems, tidy
+from swarmd.roles.checks import (
+    alike,
+    asks_nothing,
+    check_split,
+    critique,
+    is_looping,
+    join_marks,
+    likeness,
+    stems,
+    tidy,
+)
 from swarmd.roles.work import Judgement, Place
 from swarmd.vocab import limits
 from swarmd.vocab.text import is_safe
@@ -76,6 +86,47 @@ def test_a_part_that_repeats_an_inner_task_or_its_ancestors_is_flagged() -> None
     assert findings.flaws == (("repeats the task",), ("repeats the task",), ())
 
 
+def test_a_near_copy_of_a_sibling_or_of_what_is_elsewhere_in_the_plan_is_flagged() -> None:
+    place = Place(
+        goal=GOAL,
+        path=("Arrange transport",),
+        title="Travel between cities",
+        siblings=("Book return flights to Tokyo",),
+        around=("Reserve hotels in Kyoto",),
+    )
+    findings = check_split(
+        place, parts("Booking return flights, Tokyo", "Reserve a hotel in Kyoto", "Compare prices of rail passes")
+    )
+    assert findings.flaws == (("repeats the plan",), ("repeats the plan",), ())
+    assert findings.lines[0] == "part 1 is done elsewhere in the plan"
+    assert [part.title for part in tidy(parts("Reserve a hotel in Kyoto", "Buy a city map"), place, 7)] == [
+        "Buy a city map"
+    ]
+
+
+def test_a_part_in_another_script_is_flagged_and_a_split_in_another_language_marked_down() -> None:
+    goal = "Підготувати квартиру до зими"
+    findings = check_split(Place(goal=goal, title=goal), parts("Утеплити вікна", "Check the radiators"))
+    assert findings.flaws == ((), ("another language",))
+    assert "part 2 is not in Ukrainian" in findings.lines
+    german = "Einen Umzug in eine kleinere Wohnung vorbereiten"
+    foreign = check_split(Place(goal=german, title=german), parts(*GOOD))
+    assert foreign.lines[0] == "the parts are not in German"
+    assert (foreign.specific, foreign.covering) == (0, 0)
+
+
+def test_the_better_a_models_class_the_more_it_has_to_say() -> None:
+    findings = check_split(PLACE, parts(*GOOD))
+    marks = [join_marks(judged(0.0, 0.0, 0.0), findings, tier)[0] for tier in ("tiny", "small", "good")]
+    assert findings.specific > marks[0] > marks[1] > marks[2] > 0
+
+
+@pytest.mark.parametrize("goal", ["", "🎉🎂🎈", "…", "Do nothing", "do nothing!", "何もしない"])
+def test_a_goal_without_words_or_work_asks_for_nothing(goal: str) -> None:
+    assert asks_nothing(goal)
+    assert not asks_nothing(f"{goal} and paint the door")
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -93,7 +144,7 @@ def test_a_part_that_repeats_an_inner_task_or_its_ancestors_is_flagged() -> None
 )
 def test_parts_about_different_things_are_not_alike(one: str, other: str) -> None:
     assert not alike(one, other)
-    assert check_split(PLACE, parts(one, other)).flagged == ()
+    assert check_split(Place(goal="🎌", title="🎌"), parts(one, other)).flagged == ()
 
 
 @pytest.mark.parametrize(
@@ -143,14 +194,14 @@ def test_a_single_part_is_said_to_be_no_split() -> None:
 def test_marks_of_text_count_alone_where_the_model_has_none() -> None:
     findings = check_split(PLACE, parts(*GOOD))
     text = (findings.specific, findings.disjoint, findings.covering)
-    assert join_marks(None, findings) == text
-    assert join_marks(judged(None, None, None), findings) == text
-    assert join_marks(judged(98989, -1, float("nan")), findings) == text
+    assert join_marks(None, findings, "small") == text
+    assert join_marks(judged(None, None, None), findings, "small") == text
+    assert join_marks(judged(98989, -1, float("nan")), findings, "small") == text
 
 
 def test_marks_of_model_and_text_are_averaged() -> None:
     findings = check_split(PLACE, parts(*GOOD))
-    specific, disjoint, covering = join_marks(judged(0.0, None, 1.0), findings)
+    specific, disjoint, covering = join_marks(judged(0.0, None, 1.0), findings, "small")
     assert specific == findings.specific / 2
     assert disjoint == findings.disjoint
     assert covering == (1 + findings.covering) / 2
@@ -158,7 +209,11 @@ def test_marks_of_model_and_text_are_averaged() -> None:
 
 def test_a_model_cannot_outvote_a_flaw_that_the_text_shows() -> None:
     findings = check_split(PLACE, parts("Buy rail passes", "Buy rail passes", "TBD"))
-    assert join_marks(judged(1.0, 1.0, 1.0), findings) == (findings.specific, findings.disjoint, findings.covering)
+    assert join_marks(judged(1.0, 1.0, 1.0), findings, "small") == (
+        findings.specific,
+        findings.disjoint,
+        findings.covering,
+    )
 
 
 def test_a_critique_is_one_bounded_line_with_failed_checks_first() -> None:

@@ -86,7 +86,7 @@ def test_an_inner_task_is_open_to_be_composed_once_its_parts_are_finished() -> N
     for index in range(3):
         split.finish(1, index, 200 + index)
     assert split.open_to(0) == [(TaskId(split.goal), 1)]
-    request = executor.request(split.plan, split.plan.tasks[TaskId(split.goal)])
+    request = executor.request(split.plan, split.plan.tasks[TaskId(split.goal)], 1)
     assert isinstance(request, Compose)
     assert [(p.title, p.status) for p in request.parts] == [(t, "done") for t in ("flights", "hotels", "dinners")]
 
@@ -94,7 +94,7 @@ def test_an_inner_task_is_open_to_be_composed_once_its_parts_are_finished() -> N
 def test_a_leaf_is_executed_with_the_results_that_it_waited_for() -> None:
     split = Split()
     split.finish(1, 0, 200)
-    request = executor.request(split.plan, split.plan.tasks[split.ids[1]])
+    request = executor.request(split.plan, split.plan.tasks[split.ids[1]], 1)
     assert isinstance(request, Execute)
     assert [p.title for p in request.inputs] == ["flights"]
     assert request.inputs[0].text.startswith("by ")
@@ -109,7 +109,7 @@ def test_a_failed_part_is_handed_on_as_failed() -> None:
         task = child_task(split, index)
         home.result(PEERS[1], goal, task, home.claim(PEERS[1], goal, task, 200), 300, done=done)
     plan = fold(home.said, SWARM).goals[goal]
-    request = executor.request(plan, plan.tasks[TaskId(goal)])
+    request = executor.request(plan, plan.tasks[TaskId(goal)], 1)
     assert isinstance(request, Compose)
     assert [p.status for p in request.parts] == ["done", "failed"]
 

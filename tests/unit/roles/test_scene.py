@@ -10,6 +10,20 @@ from tests.household import PEERS, SWARM, Household, part
 from tests.unit.roles.deliberation import Deliberation
 
 
+def test_a_place_knows_its_path_its_siblings_and_what_is_around() -> None:
+    home = Household()
+    goal = home.goal(PEERS[0], PEERS[:1])
+    top = home.accept(goal, goal, PEERS[:1], 100, part("travel", leaf=False), part("lodging", leaf=False), part("food"))
+    travel, lodging = child_task(top, 0), child_task(top, 1)
+    home.accept(goal, lodging, PEERS[:1], 200, part("hotels"), part("tents"))
+    below = home.accept(goal, travel, PEERS[:1], 300, part("flights", leaf=False), part("trains"))
+    plan = fold(home.said, SWARM).goals[goal]
+    here = place(plan, plan.tasks[travel])
+    assert (here.path, here.siblings, here.around) == ((), ("lodging", "food"), ("hotels", "tents"))
+    deeper = place(plan, plan.tasks[child_task(below, 0)])
+    assert (deeper.path, deeper.siblings, deeper.around) == (("travel",), ("trains",), ("lodging", "food"))
+
+
 def test_nominable_is_the_best_mean_at_or_over_the_threshold() -> None:
     talk = Deliberation()
     talk.mark(talk.propose(0), 0.7, 0.7, 0.7)

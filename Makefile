@@ -6,13 +6,12 @@ NODES ?= 5
 MODEL ?= auto
 SEEDS ?= 300
 MINUTES ?= 20
-HOST_TOOLS := systemd-container mmdebstrap nftables iproute2 openssh-client ansible-core
 
 BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test hosts lint format sim soak sim-report mutants eval bench kill man completions deb debs api screens locks clean help
+.PHONY: demo test hosts lint format sim soak sim-report mutants eval bench kill man completions deb debs package-test api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -62,10 +61,8 @@ KILLS ?= 1000
 kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing acknowledged may be lost
 	SWARMD_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest --timeout 3600 tests/unit/store/test_journal.py -k killed
 
-hosts: .venv/dev .venv/fleet $(if $(ONLY),deb,debs)  ## Booted Debian hosts with our packages, as root; ONLY=core: what CI runs
-	@for tool in systemd-nspawn mmdebstrap nft tc ssh /usr/bin/ansible; do command -v $$tool >/dev/null || missing=yes; done; \
-		test -z "$$missing" || test "$$(id -u)" != 0 || { echo "Installing what the tests need …" && \
-		apt-get update -qq && apt-get install -qq --no-install-recommends $(HOST_TOOLS) >/dev/null; }
+hosts: .venv/fleet  ## Booted Debian hosts with the packages in build/deb, as root; ONLY=core: what CI runs
+	@test "$$(id -u)" != 0 || sh tests/hosts/prepare.sh
 	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
 
 man: .venv/runtime  ## Manual pages into build/man
@@ -83,6 +80,9 @@ deb:  ## Packages of the running Debian suite into build/deb; as root it install
 
 debs:  ## Packages of Debian 12 and 13, amd64 and arm64, in roots that this makes (as root)
 	@sh packaging/debs.sh
+
+package-test: .venv/dev  ## Look into what make deb has built, try it in a bare root (as root), and build it once more
+	$(BIN)/python -m pytest -n 0 tests/package
 
 api: .venv/runtime  ## The description of the control API into docs/
 	$(BIN)/python -m swarmd.control.openapi >docs/openapi.json

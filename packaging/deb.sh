@@ -1,15 +1,15 @@
 #!/bin/sh
-# Build the packages of the running suite: deb.sh [ARCHITECTURE [FOLDER]]. As root it installs what the build needs.
+# Build the packages of the running suite into build/deb: deb.sh [ARCHITECTURE]. As root it installs what the build needs.
 set -eu
 cd "$(dirname "$0")/.."
 here=$(dpkg --print-architecture)
 architecture=${1:-$here}
-mkdir -p "${2:-build/deb}"
-folder=$(cd "${2:-build/deb}" && pwd)
+folder=$PWD/build/deb
 suite=deb$(. /etc/os-release && echo "$VERSION_ID")u1 # one package a suite, in their order: X~deb12u1 < X~deb13u1 < X
 work=$folder/$suite-$architecture
 source=$work/source
 log=$folder/$suite-$architecture.log
+export WHEELS="$PWD/build/wheels/$suite" # unpacked once for all builds
 
 needs="lintian, $(sed -n '/^Build-Depends:/,/^[^ B]/{s/^Build-Depends://;/^[A-Z]/d;p}' packaging/debian/control | tr -d '\n')"
 [ "$architecture" = "$here" ] || needs="$needs, binutils-aarch64-linux-gnu" # its strip

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build the packages of every suite and architecture into build/deb/, each suite in a root of its own (as root).
+# Build the packages of every suite into build/deb/, each suite in a root of its own (as root): debs.sh [ARCHITECTURE]...
+# SUITES: those alone.
 set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "Making the roots of other suites needs root. Run: sudo make debs" >&2; exit 1; }
@@ -17,10 +18,11 @@ inside() {
             PIP_CACHE_DIR=/srv/swarmd/build/pip "$@"' inside "$@"
 }
 
-for suite in bookworm trixie; do
+[ $# -gt 0 ] || set -- amd64 arm64
+for suite in ${SUITES:-bookworm trixie}; do
     root=build/roots/$suite
     [ -d "$root" ] || sh packaging/root.sh "$suite" "$root"
-    for architecture in amd64 arm64; do
+    for architecture; do
         inside "$root" sh /srv/swarmd/packaging/deb.sh "$architecture"
     done
 done

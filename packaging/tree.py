@@ -30,13 +30,18 @@ _LEXERS, _LEXERS_USED = Path("pygments/lexers"), {"__init__.py", "_mapping.py", 
 
 def unpack(lock: str, architecture: str, folder: Path) -> None:
     """Every distribution of *lock* (runtime or embedded) but the unused ones, for *architecture* and this very Python,
-    into *folder*, each checked against its hash. Raises CalledProcessError if one cannot be had."""
+    into *folder*, each checked against its hash; nothing is done if they are there. Raises CalledProcessError if one
+    cannot be had."""
     unused = set((_LOCKS / "unused.txt").read_text().split("\n"))
-    wanted = [entry for entry in _entries((_LOCKS / f"{lock}.txt").read_text()) if _name(entry) not in unused]
+    wanted = "".join(entry for entry in _entries((_LOCKS / f"{lock}.txt").read_text()) if _name(entry) not in unused)
+    there = folder.with_suffix(".txt")  # what was asked for, written last
+    if there.exists() and there.read_text() == wanted:
+        return
+    there.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    picked = folder.with_suffix(".txt")
-    picked.write_text("".join(wanted))
+    picked = folder.with_suffix(".picked")
+    picked.write_text(wanted)
     major, minor = sys.version_info[:2]
     machine = _MACHINES[architecture]
     tags = [f"manylinux_2_{number}_{machine}" for number in reversed(_GLIBC_MINORS)]
@@ -51,6 +56,7 @@ def unpack(lock: str, architecture: str, folder: Path) -> None:
     command += [f"--abi={abi}" for abi in (f"cp{major}{minor}", "abi3", "none")]
     command += [f"--platform={tag}" for tag in (*tags, f"linux_{machine}")]
     subprocess.run([*command, f"--target={folder}", f"--requirement={picked}"], check=True)
+    picked.rename(there)
 
 
 def trim(wheels: Path, folder: Path, part: str) -> None:

@@ -7,6 +7,7 @@ In: `{"id", "op", …}` or `{"cancel": id}`. Out: `{"ready": true}` or `{"fatal"
 number of `{"id", "text"}` and one `{"id", "done": value}` or `{"id", "error": reason}`. Jobs run one after another.
 """
 
+import contextlib
 import http.client
 import json
 import math
@@ -17,7 +18,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Any, TextIO
 
@@ -241,7 +241,7 @@ def main() -> None:
     """Serve until standard input closes."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever llama.cpp prints must not mix with the protocol
-    with suppress(PermissionError):  # a service's sandbox may forbid it
+    with contextlib.suppress(PermissionError):  # a sandbox may forbid it, as systemd's does
         os.nice(5)  # the daemon that answers peers goes first
     lock = threading.Lock()
 

@@ -17,7 +17,7 @@ SUITES = ("bookworm", "trixie")
 # a plain server's, for Ansible, what swarmd.deb depends on or can use, and a clock that lies for the tests of clocks
 PACKAGES = (
     "ca-certificates", "dbus", "init-system-helpers", "iproute2", "iputils-ping", "libfaketime", "libgomp1", "nftables",
-    "openssh-server", "procps", "python3", "python3-apt", "sudo", "systemd-sysv",
+    "openssh-server", "procps", "python3", "python3-apt", "sudo", "systemd-sysv", "ufw",
 )  # fmt: skip
 _NO_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer")
 

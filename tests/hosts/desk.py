@@ -1,10 +1,11 @@
 """The machine from which a home is deployed: playbooks, an inventory, SSH to hosts as they come from their image."""
 
+import functools
 import json
 import os
 import re
-import shutil
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,24 +19,30 @@ from tests.hosts.lan import Lan
 
 PLAYBOOKS = Path(__file__).parents[2] / "ansible"
 USER = "pi"  # who logs in; sudo asks for no password, as on Raspberry Pi OS
+PINNED, DEBIANS = "2.19", "2.14"  # ansible-core: of packaging/requirements/fleet.in, and Debian 12's own
 
 _PLAY_S_MAX = 1_200.0  # five hosts one after the other on a loaded machine
 
 
 class Desk:
-    """*folder*: a new one, for its inventory, its SSH key and the swarm's."""
+    """*folder*: a new one, for its inventory, its SSH key and the swarm's; *ansible*: which version of it is here."""
 
-    def __init__(self, home: Lan, folder: Path) -> None:
+    def __init__(self, home: Lan, folder: Path, ansible: str = PINNED) -> None:
+        self.ansible = ansible
+        self.hosts: list[Host] = []
         self.folder = folder
         self.inventory = folder / "inventory.yml"
         self.key = folder / "swarm.key"
         self._home = home
         self._ssh = folder / "ssh"
+        # of this desk alone, since every home has the same addresses; not in *folder*: a socket's path has 108 bytes
+        self._connections = tempfile.TemporaryDirectory(prefix="swarmd-ssh-")
         folder.mkdir(parents=True)
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._ssh))
 
     def know(self, *hosts: Host, **settings: Any) -> None:
         """Let *hosts* be the inventory, with these variables for all of them, and let their image know our SSH key."""
+        self.hosts = list(hosts)
         for host in hosts:
             if host.attempt("id", USER).returncode != 0:
                 host.run("useradd", "--create-home", "--shell", "/bin/bash", "--groups", "sudo,systemd-journal", USER)
@@ -45,15 +52,15 @@ class Desk:
         shared = {
             "ansible_user": USER,
             "swarmd_tiny_model": False,
+            "swarmd_wait_s": 300,  # three hosts on a loaded machine are slower than a Pi
             "swarmd_settings": tomllib.loads(SCRIPTED.format(delay_ms=50)),
             **settings,
         }
         self.inventory.write_text(json.dumps({"swarm": {"hosts": everyone, "vars": shared}}))  # JSON is YAML
 
-    def play(self, playbook: str, *options: str, ansible: str = "", check: bool = True) -> str:
-        """What `ansible-playbook` says. *ansible*: the command; empty for the pinned one. Raises CommandFailed."""
-        command = [ansible or current_ansible(), "-i", str(self.inventory), playbook, *options]
-        return self.run(*command, check=check)
+    def play(self, playbook: str, *options: str) -> str:
+        """What `ansible-playbook` says. Raises CommandFailed."""
+        return self.run("ansible-playbook", "-i", str(self.inventory), playbook, *options)
 
     def fails(self, playbook: str, *options: str) -> str:
         """What `ansible-playbook` says when it fails, on one line: it breaks and quotes its lines as it likes."""
@@ -61,33 +68,27 @@ class Desk:
             self.play(playbook, *options)
         return " ".join(str(failed.value).replace("''", "'").split())
 
-    def run(self, *command: str, check: bool = True) -> str:
+    def run(self, *command: str) -> str:
         """What *command* prints in the folder with the playbooks."""
         options = f"-i {self._ssh} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
         environment = [
             f"ANSIBLE_HOME={self.folder / 'a'}",
             f"ANSIBLE_SSH_ARGS={options} -o ControlMaster=auto -o ControlPersist=10s",
+            f"ANSIBLE_SSH_CONTROL_PATH_DIR={self._connections.name}",
             "ANSIBLE_NOCOLOR=1",
-            f"PATH={Path(current_ansible()).parent}:{os.environ['PATH']}",
+            f"PATH={ansible(self.ansible)}:{os.environ['PATH']}",
         ]
-        return self._home.run("env", "-C", str(PLAYBOOKS), *environment, *command, check=check, seconds=_PLAY_S_MAX)
+        return self._home.run("env", "-C", str(PLAYBOOKS), *environment, *command, seconds=_PLAY_S_MAX)
 
 
-def current_ansible() -> str:
-    """The pinned Ansible, of this environment or from PATH. Skips the test if there is none."""
-    beside = Path(sys.executable).with_name("ansible-playbook")
-    found = str(beside) if beside.exists() else shutil.which("ansible-playbook")
-    if found is None:
-        pytest.skip("there is no Ansible: make .venv/fleet")
-    return found
-
-
-def debians_ansible() -> str:
-    """The Ansible of Debian 12. Skips the test where it is not installed."""
-    place = Path("/usr/bin/ansible-playbook")
-    if not place.exists() or "core 2.14" not in run(str(place), "--version"):
-        pytest.skip("Debian 12's own Ansible is not here: apt install ansible-core")
-    return str(place)
+@functools.cache
+def ansible(version: str) -> Path:
+    """The folder with the commands of this version of ansible-core. Skips the test if there is none."""
+    for place in (Path(sys.executable).parent, *map(Path, os.get_exec_path()), Path("/usr/bin")):
+        playbook = place / "ansible-playbook"
+        if playbook.exists() and f"[core {version}." in run(str(playbook), "--version"):
+            return place
+    pytest.skip(f"there is no Ansible {version}: make .venv/fleet for {PINNED}, Debian 12's own is {DEBIANS}")
 
 
 def changes(said: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ import pytest
 from swarmd.store.keys import read_swarm
 from tests.hosts.command import attempt
 from tests.hosts.daemon import HOME_KEY, ctl, give, state
-from tests.hosts.desk import Desk, changes, current_ansible, debians_ansible
+from tests.hosts.desk import DEBIANS, PINNED, PLAYBOOKS, Desk, ansible, changes
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan, lan
 from tests.hosts.packages import package, release
@@ -34,17 +34,26 @@ table inet filter {
 
 
 class Fleet:
-    """Three hosts of both suites, deployed once. *said*: by that first run."""
+    """Three hosts of both suites, deployed once. *looked*: what `--check` said before; *said*: that first run."""
 
-    def __init__(self, home: Lan, desk: Desk, said: str) -> None:
+    def __init__(self, home: Lan, desk: Desk) -> None:
         self.home = home
         self.desk = desk
-        self.said = said
+        before = self.files()
+        self.looked = desk.play("deploy.yml", "--check", "--diff")
+        self.touched = [host for host, files in self.files().items() if files != before[host]]
+        self.made_key_by_looking = desk.key.exists()
+        self.said = desk.play("deploy.yml", "--diff")
 
     @property
     def hosts(self) -> list[Host]:
         """All of them."""
         return self.home.hosts
+
+    def files(self) -> dict[str, str]:
+        """What each host has beyond its image."""
+        find = "find /etc /var/lib /var/cache /usr /root -xdev -newer /etc/hostname -type f -printf '%p %s\\n' | sort"
+        return {host.name: host.run("sh", "-c", find) for host in self.hosts}
 
     def digests(self) -> set[str]:
         """Those that the hosts show of the whole plan."""
@@ -63,23 +72,42 @@ class Fleet:
         return goal
 
 
+def ufw(host: Host) -> str:
+    """The rules that were added to ufw, as commands."""
+    return host.run("ufw", "show", "added")
+
+
 @pytest.fixture(scope="module")
 def fleet(this_run: Path) -> Iterator[Fleet]:
-    """A swarm that deploy.yml made of hosts with nothing on them. The last one keeps a firewall that lets nobody in."""
-    current_ansible()
+    """A swarm that deploy.yml made of hosts with nothing on them. Two of them have firewalls that let nobody in."""
+    ansible(PINNED)
     for suite in _SUITES.values():
         package(suite)
     with lan(f"{group(this_run)}/fleet", this_run / "fleet/disks") as home:
         for name, suite in _SUITES.items():
             home.host(name, suite, boot=False)
         home.boot()
-        home.hosts[-1].write("/etc/nftables.conf", _FILTER)
-        home.hosts[-1].run("systemctl", "enable", "--now", "nftables")
+        _, study, attic = home.hosts
+        study.run("ufw", "allow", "22/tcp")
+        study.run("ufw", "--force", "enable")
+        attic.write("/etc/nftables.conf", _FILTER)
+        attic.run("systemctl", "enable", "--now", "nftables")
         desk = Desk(home, this_run / "fleet/desk")
         desk.know(*home.hosts)
-        yield Fleet(home, desk, desk.play("deploy.yml", "--diff"))
+        yield Fleet(home, desk)
 
 
+@pytest.mark.core
+def test_a_look_at_fresh_hosts_shows_what_would_be_done_and_does_nothing(fleet: Fleet) -> None:
+    assert min(changes(fleet.looked)[name] for name in _SUITES) > 0
+    settings = ("apt install swarmd_", "a new key", "scripted", "adduser pi swarmd", "systemctl enable")
+    for foretold in (*settings, "ufw allow from 192.168.0.0/16", "+insert rule inet filter input"):
+        assert foretold in " ".join(fleet.looked.split()), foretold
+    assert not fleet.touched
+    assert not fleet.made_key_by_looking
+
+
+@pytest.mark.core
 def test_one_command_makes_a_swarm_and_ends_by_telling_who_there_is_and_what_to_type(fleet: Fleet) -> None:
     for host in fleet.hosts:
         assert re.search(rf"- {host.name} +decomposer, scorer, executor; scripted", fleet.said), fleet.said
@@ -91,16 +119,20 @@ def test_one_command_makes_a_swarm_and_ends_by_telling_who_there_is_and_what_to_
         host.run("su", "--login", "pi", "--command", "swarmctl goals")  # no sudo, once somebody logs in anew
 
 
+@pytest.mark.core
 def test_a_goal_given_on_one_host_is_planned_and_seen_on_all(fleet: Fleet) -> None:
     goal = fleet.plans("Clean out the garage")
     trees = {json.dumps(ctl(host, "show", goal)["root"], sort_keys=True) for host in fleet.hosts}
     assert len(trees) == 1
 
 
-@pytest.mark.parametrize("ansible", [current_ansible, debians_ansible])
-def test_a_second_run_changes_nothing(fleet: Fleet, ansible: object) -> None:
-    assert callable(ansible)
-    said = fleet.desk.play("deploy.yml", "--diff", ansible=ansible())
+@pytest.mark.core
+@pytest.mark.parametrize("version", [PINNED, DEBIANS])
+def test_a_second_run_changes_nothing(fleet: Fleet, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ansible(version)
+    monkeypatch.setattr(fleet.desk, "ansible", version)
+    assert f"[core {version}." in fleet.desk.run("ansible-playbook", "--version")
+    said = fleet.desk.play("deploy.yml", "--diff")
     assert changes(said) == dict.fromkeys(_SUITES, 0), said
 
 
@@ -131,7 +163,10 @@ def test_only_what_differs_from_the_defaults_is_written(fleet: Fleet) -> None:
 
 
 def test_a_firewall_lets_peers_in_and_nobody_else(fleet: Fleet) -> None:
-    attic = fleet.hosts[2]
+    _, study, attic = fleet.hosts
+    allowed = re.findall(r"(?m)^ufw allow from (\S+) to any port (4001|5353) proto \w+ comment 'swarmd'$", ufw(study))
+    assert len(allowed) == 12  # from six networks each
+    assert "Anywhere" not in re.sub(".*22/tcp.*", "", study.run("ufw", "status"))
     rules = attic.run("nft", "list", "ruleset")
     assert len(re.findall('(4001|5353) accept comment "swarmd"', rules)) == 4
     attic.run("nft", "--file", "/etc/nftables.conf")  # as at the next boot
@@ -155,6 +190,7 @@ def test_the_key_changes_while_the_swarm_goes_on(fleet: Fleet) -> None:
 
 def test_an_update_goes_from_host_to_host_while_a_goal_runs(fleet: Fleet, this_run: Path) -> None:
     folder = this_run / "newer"
+    folder.mkdir()
     for suite in set(_SUITES.values()):
         deb = package(suite)
         _, version, tail = deb.name.split("_")
@@ -163,30 +199,36 @@ def test_an_update_goes_from_host_to_host_while_a_goal_runs(fleet: Fleet, this_r
         made.rename(folder / f"swarmd_{newer}_{tail}")
     ids = fleet.ids()
     goal = give(fleet.hosts[0], "Paint the kitchen")
-    said = fleet.desk.play("update.yml", "-e", f"swarmd_deb_dir={folder}")
+    fleet.desk.know(*fleet.hosts, swarmd_deb_dir=str(folder))  # from now on: nothing goes back to an older version
+    said = fleet.desk.play("update.yml")
     assert all(count > 0 for count in changes(said).values()), said
     for host in fleet.hosts:
         assert "+1~" in host.run("dpkg-query", "--show", "swarmd")
         host.until(lambda host=host: state(host, goal) == "done")  # type: ignore[misc]
     assert fleet.ids() == ids
     assert len(fleet.digests()) == 1
-    again = fleet.desk.play("update.yml", "-e", f"swarmd_deb_dir={folder}")
+    again = fleet.desk.play("update.yml")
     assert changes(again) == dict.fromkeys(_SUITES, 0), again
 
 
 def test_a_host_that_was_removed_comes_back_as_who_it_was_and_a_purge_leaves_nothing(fleet: Fleet) -> None:
-    attic = fleet.hosts[2]
-    identity = ctl(attic, "status")["id"]
-    fleet.desk.play("remove.yml", "--limit", "attic")
-    assert attic.attempt("swarmctl", "status").returncode != 0
+    _, study, attic = fleet.hosts
+    gone = ("--limit", "study,attic")
+    identities = fleet.ids()
+    fleet.desk.play("remove.yml", *gone)
+    for host in (study, attic):
+        assert host.attempt("swarmctl", "status").returncode != 0
     assert "swarmd" not in attic.run("nft", "list", "ruleset") + attic.read("/etc/nftables.conf")
+    assert "swarmd" not in ufw(study) and "22/tcp" in ufw(study)
     fleet.desk.play("deploy.yml")
-    assert ctl(attic, "status")["id"] == identity
-    fleet.desk.play("remove.yml", "--limit", "attic", "-e", "swarmd_purge=true")
+    assert fleet.ids() == identities
+    assert "swarmd" in ufw(study) and "swarmd" in attic.run("nft", "list", "ruleset")
+    fleet.desk.play("remove.yml", *gone, "-e", "swarmd_purge=true")
+    assert changes(fleet.desk.play("remove.yml", *gone, "-e", "swarmd_purge=true")) == {"study": 0, "attic": 0}
     for place in ("/etc/swarmd", "/var/lib/swarmd", "/usr/lib/swarmd", "/run/swarmd", "/etc/nftables-swarmd.conf"):
         assert attic.attempt("ls", place).returncode != 0, place
     fleet.desk.play("deploy.yml")
-    assert ctl(attic, "status")["id"] != identity
+    assert not set(fleet.ids()[1:]) & set(identities)
 
 
 def test_a_lost_key_is_not_made_anew(fleet: Fleet) -> None:
@@ -198,33 +240,36 @@ def test_a_lost_key_is_not_made_anew(fleet: Fleet) -> None:
         kept.rename(fleet.desk.key)
 
 
-@pytest.mark.core
-@pytest.mark.parametrize("ansible", [current_ansible, debians_ansible])
-def test_every_playbook_runs_on_a_single_host_and_a_look_changes_nothing(
-    home: Lan, this_run: Path, ansible: object, request: pytest.FixtureRequest
-) -> None:
-    assert callable(ansible)
-    command = ansible()
+def test_every_playbook_runs_on_a_single_host_by_the_ansible_of_debian_12(home: Lan, this_run: Path) -> None:
+    ansible(DEBIANS)
     package("bookworm")
     host = home.host("kitchen", "bookworm")
-    desk = Desk(home, this_run / re.sub(r"\W", "-", request.node.name))
+    desk = Desk(home, this_run / "single", DEBIANS)
     desk.know(host)
-    before = host.run("sh", "-c", "find /etc /var/lib /usr -xdev -newer /etc/hostname -type f | sort")
-    said = desk.play("deploy.yml", "--check", "--diff", ansible=command)
+    assert f"[core {DEBIANS}." in desk.run("ansible-playbook", "--version")
+    said = desk.play("deploy.yml", "--check", "--diff")
     assert changes(said)["kitchen"] > 0
     assert 'backend = "scripted"' in said
-    assert not desk.key.exists()
     assert host.attempt("dpkg-query", "--show", "swarmd").returncode != 0
-    assert host.run("sh", "-c", "find /etc /var/lib /usr -xdev -newer /etc/hostname -type f | sort") == before
-    desk.play("deploy.yml", ansible=command)
-    assert changes(desk.play("deploy.yml", ansible=command)) == {"kitchen": 0}
-    assert changes(desk.play("deploy.yml", "--check", "--diff", ansible=command)) == {"kitchen": 0}
+    desk.play("deploy.yml")
+    assert changes(desk.play("deploy.yml")) == {"kitchen": 0}
+    assert changes(desk.play("deploy.yml", "--check", "--diff")) == {"kitchen": 0}
     key = desk.key.read_text()
-    desk.play("rotate-key.yml", ansible=command)
+    desk.play("rotate-key.yml")
     assert desk.key.read_text() != key
-    assert changes(desk.play("update.yml", ansible=command)) == {"kitchen": 0}
-    desk.play("remove.yml", "-e", "swarmd_purge=true", ansible=command)
+    assert changes(desk.play("update.yml")) == {"kitchen": 0}
+    desk.play("remove.yml", "-e", "swarmd_purge=true")
     assert host.attempt("dpkg-query", "--show", "swarmd").returncode != 0
+
+
+@pytest.fixture(scope="module")
+def bare(this_run: Path) -> Iterator[Desk]:
+    """A desk that knows one host, the kitchen, with nothing on it; for tests that change nothing."""
+    ansible(PINNED)
+    with lan(f"{group(this_run)}/bare", this_run / "bare/disks") as home:
+        desk = Desk(home, this_run / "bare/desk")
+        desk.know(home.host("kitchen"))
+        yield desk
 
 
 @pytest.mark.parametrize(
@@ -236,20 +281,14 @@ def test_every_playbook_runs_on_a_single_host_and_a_look_changes_nothing(
         ("swarmd_wait_s=soon", "swarmd_wait_s"),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_is_changed(
-    home: Lan, this_run: Path, trouble: str, told: str, request: pytest.FixtureRequest
-) -> None:
-    current_ansible()
-    host = home.host("kitchen", "bookworm")
-    desk = Desk(home, this_run / re.sub(r"\W", "-", request.node.name))
-    desk.know(host)
-    assert re.search(told, desk.fails("deploy.yml", "-e", trouble))
-    assert host.attempt("dpkg-query", "--show", "swarmd").returncode != 0
-    assert not desk.key.exists()
+def test_what_cannot_work_is_told_before_anything_is_changed(bare: Desk, trouble: str, told: str) -> None:
+    assert re.search(told, bare.fails("deploy.yml", "-e", trouble))
+    assert bare.hosts[0].attempt("dpkg-query", "--show", "swarmd").returncode != 0
+    assert not bare.key.exists()
 
 
 def test_the_troubles_of_a_home_are_told_with_what_helps(home: Lan, this_run: Path) -> None:
-    current_ansible()
+    ansible(PINNED)
     package("bookworm")
     kitchen, study = home.host("kitchen", boot=False), home.host("study", boot=False)
     home.boot()
@@ -292,15 +331,8 @@ def test_the_troubles_of_a_home_are_told_with_what_helps(home: Lan, this_run: Pa
 
 
 def test_the_playbooks_are_clean() -> None:
-    linter = Path(current_ansible()).with_name("ansible-lint")
-    if not linter.exists():
+    place = ansible(PINNED)
+    if not (place / "ansible-lint").exists():
         pytest.skip("there is no ansible-lint: make .venv/fleet")
-    done = attempt(
-        "env",
-        "-C",
-        str(Path(__file__).parents[2] / "ansible"),
-        f"PATH={linter.parent}:/usr/bin:/bin",
-        str(linter),
-        "-q",
-    )
+    done = attempt("env", "-C", str(PLAYBOOKS), f"PATH={place}:/usr/bin:/bin", "ansible-lint", "-q")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,7 @@
 """The real tiny model in its real worker process."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -240,3 +241,22 @@ def test_its_self_test_tells_how_fast_it_writes() -> None:
         assert speed is not None and speed > 0.5
 
     run(test)
+
+
+FORBIDDEN = """
+import os, sys
+def nice(increment):
+    raise PermissionError(1, "Operation not permitted")
+os.nice = nice
+sys.argv = ["worker", "/nowhere.gguf", "1"]
+from swarmd.llm.worker import main
+main()
+"""
+
+
+def test_a_sandbox_that_forbids_niceness_does_not_end_the_worker() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", FORBIDDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as worker:
+        assert worker.stdout is not None
+        assert "fatal" in json.loads(worker.stdout.readline())

@@ -21,7 +21,7 @@ def _expect_fresh(deb: Deb) -> Deb:
     ours = {path.relative_to(HERE) for path in (HERE / "swarmd").rglob("*.py")}
     packed = {path.relative_to(deb.library) for path in (deb.library / "swarmd").rglob("*.py")}
     if ours != packed or not all(filecmp.cmp(HERE / file, deb.library / file, shallow=False) for file in ours):
-        pytest.skip(f"{deb.path.name} was built from other sources; to build it anew: make deb")
+        pytest.fail(f"{deb.path.name} was built from other sources; to build it anew: make deb")
     return deb
 
 
@@ -29,7 +29,7 @@ def _expect_fresh(deb: Deb) -> Deb:
 def deb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Deb:
     """Each package of swarmd that was built."""
     if request.param is None:
-        pytest.skip(_NONE)
+        pytest.fail(_NONE)
     return _expect_fresh(unpack(request.param, tmp_path_factory.mktemp("deb")))
 
 
@@ -37,7 +37,7 @@ def deb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def model_deb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Deb:
     """Each package of the model that was built."""
     if request.param is None:
-        pytest.skip(_NONE)
+        pytest.fail(_NONE)
     return unpack(request.param, tmp_path_factory.mktemp("model"))
 
 
@@ -46,16 +46,16 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Deb:
     """The package for this machine and suite."""
     path = of_this_machine("swarmd") if shutil.which("dpkg-deb") else None
     if path is None:
-        pytest.skip(_NONE)
+        pytest.fail(_NONE)
     return _expect_fresh(unpack(path, tmp_path_factory.mktemp("native")))
 
 
 @pytest.fixture(scope="session")
 def base(native: Deb) -> Path:
-    """A bare root of this suite: Python and systemd."""
+    """A bare root of this suite: systemd, Python, and the C libraries that the packages depend on."""
     if os.geteuid() != 0:
         pytest.skip("making a root of the suite takes root")
-    return bare_root("systemd", native.library.parent.name)
+    return bare_root("systemd", native.library.parent.name, "libgomp1", "libstdc++6")
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def of_this_machine(package: str) -> Path | None:
 def bare_root(*packages: str) -> Path:
     """A root of the running suite that holds *packages* and what they depend on, made once."""
     suite = release()["VERSION_CODENAME"]
-    root = ROOTS / f"{suite}-bare"
+    root = ROOTS / "-".join([suite, *packages])
     ROOTS.mkdir(parents=True, exist_ok=True)
     with (ROOTS / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.timeout(900)  # the first one makes the root
 
 INSTALL = "dpkg --install /srv/swarmd.deb"
 LEFT = "find /etc /run /usr /var/lib -path /var/lib/systemd -prune -o -name '*swarmd*' -print"
+BYTECODE = "find /usr/lib/swarmd -name '*.pyc' 2>/dev/null | wc -l"
 PYTHON = "/usr/lib/swarmd/bin/python -I"
 IMPORT_ALL = r"""
 import importlib, pkgutil, sys
@@ -88,10 +89,9 @@ def test_with_a_key_there_is_nothing_to_say(room: Room) -> None:
 
 def test_bytecode_is_made_at_install_and_gone_with_the_package(room: Room) -> None:
     room.must(INSTALL)
-    count = "find /usr/lib/swarmd -name '*.pyc' 2>/dev/null | wc -l"
-    assert int(room.must(count)) > 1_000
+    assert int(room.must(BYTECODE)) > 1_000
     room.must("dpkg --remove swarmd")
-    assert int(room.must(count)) == 0
+    assert int(room.must(BYTECODE)) == 0
     assert room.run("ls /usr/lib/swarmd").returncode != 0
 
 
@@ -117,6 +117,7 @@ def test_a_downgrade_is_refused_and_leaves_the_newer_one_in_place(room: Room, na
     assert "99.0 is installed and newer" in done.stderr
     assert room.must("dpkg-query --show --showformat '${Version} ${db:Status-Status}' swarmd") == "99.0 installed"
     room.must("swarmd --version")
+    assert int(room.must(BYTECODE)) > 1_000, "it is called off after the bytecode has gone"
 
 
 def test_purge_leaves_nothing_behind_and_homes_alone(room: Room) -> None:
@@ -129,12 +130,23 @@ def test_purge_leaves_nothing_behind_and_homes_alone(room: Room) -> None:
     assert room.must("cat /home/ada/.config/swarmd/config.toml") == "mine\n"
 
 
-def test_the_model_is_found_once_its_package_is_there(installed: Room) -> None:
+def test_apt_installs_it_where_no_archive_has_the_model_that_it_recommends(room: Room) -> None:
+    room.must("apt-get install --yes /srv/swarmd.deb")
+    assert room.must("dpkg-query --show --showformat '${db:Status-Status}' swarmd") == "installed"
+
+
+def test_the_tiny_model_drafts_a_plan_once_its_package_is_there(room: Room) -> None:
     model = of_this_machine("swarmd-model-smollm2")
     assert model is not None, f"make deb builds it beside the other in {BUILT}"
-    installed.put(model, "/srv/model.deb")
+    if "avx2" not in room.must("cat /proc/cpuinfo") and "x86" in room.must("uname -m"):
+        pytest.skip("the model's engine needs AVX2 on x86")
+    room.put(model, "/srv/model.deb")
+    room.must(INSTALL)
     find = f"{PYTHON} -c 'from swarmd.llm.embedded import find_model; print(find_model())'"
-    assert "install the Debian package swarmd-model-smollm2" in installed.run(find).stderr
-    # unpacked, not configured: the bare root is without the libraries of C++ and OpenMP
-    installed.must("dpkg --unpack /srv/model.deb")
-    assert installed.must(find).endswith(".gguf\n")
+    assert "install the Debian package swarmd-model-smollm2" in room.run(find).stderr
+    room.must("dpkg --install /srv/model.deb")
+    assert room.must(find).endswith(".gguf\n")
+    drafted = room.must("cd /tmp && swarmd demo --nodes 4 --model embedded 'A birthday party'", timeout_s=600)
+    assert "SmolLM2-135M-Instruct" in drafted and "All equal." in drafted
+    room.must("dpkg --remove swarmd-model-smollm2")
+    assert room.run("find /usr/lib/swarmd | grep -e xllamacpp -e smollm2").stdout == ""

@@ -12,13 +12,13 @@ from swarmd.roles.work import Split
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 from tests.unit.llm.fake_ollama import FakeOllama
 from tests.unit.llm.fake_server import Reply, run_with, whole_out
-from tests.unit.llm.test_asking import EXECUTE, JUDGE, MODELS, PROPOSE, QUICK, SPLIT, silent
+from tests.unit.llm.test_asking import EXECUTE, JUDGE, MODELS, PATIENT, PROPOSE, SPLIT, silent
 
 MARKS = '{"critique": "ok", "specific": 0.7, "disjoint": 0.6, "covering": 0.5}'
 
 
 def adapter(fake: FakeOllama, model: str | None = None, context_tokens: int | None = None) -> OllamaLlm:
-    return OllamaLlm(fake.host, model, context_tokens=context_tokens, deadlines=QUICK)
+    return OllamaLlm(fake.host, model, context_tokens=context_tokens, deadlines=PATIENT)
 
 
 def test_every_request_of_a_model_has_the_same_context_and_keeps_it_loaded() -> None:
@@ -118,7 +118,7 @@ def test_nobody_at_the_address_is_a_mistake_that_names_it() -> None:
 def test_a_server_that_goes_away_in_the_middle_is_a_fault() -> None:
     async def test() -> None:
         fake = FakeOllama(MODELS, [Reply(SPLIT, load_s=30)])
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             async with fake.open():
                 llm = adapter(fake)
                 await llm.probe()

@@ -8,13 +8,13 @@ from swarmd.roles.work import Split, Text
 from swarmd.vocab.faults import LocalMistake, RemoteFault
 from tests.unit.llm.fake_openai import FakeOpenAi, Manner
 from tests.unit.llm.fake_server import Reply, run_with, whole_out
-from tests.unit.llm.test_asking import EXECUTE, PROPOSE, QUICK, SPLIT, silent
+from tests.unit.llm.test_asking import EXECUTE, PATIENT, PROPOSE, SPLIT, silent
 
 ONE = {"Qwen2.5-7B-Instruct": ""}
 
 
 def adapter(fake: FakeOpenAi, model: str | None = None, key: str = "") -> OpenAiLlm:
-    return OpenAiLlm(fake.host, model, key=key, deadlines=QUICK)
+    return OpenAiLlm(fake.host, model, key=key, deadlines=PATIENT)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_context_and_slots_are_what_each_server_tells_of_itself(manner: Manner, 
 
 def test_the_address_may_end_in_v1() -> None:
     async def test(fake: FakeOpenAi) -> None:
-        llm = OpenAiLlm(f"{fake.host}/v1/", deadlines=QUICK)
+        llm = OpenAiLlm(f"{fake.host}/v1/", deadlines=PATIENT)
         assert isinstance(await llm.run(PROPOSE, silent), Split)
         await llm.close()
 

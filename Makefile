@@ -11,7 +11,7 @@ BIN := .venv/bin
 LOCKS := packaging/requirements
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: demo test hosts lint format sim soak sim-report mutants eval bench kill man completions deb debs package-test api screens locks clean help
+.PHONY: demo test hosts hosts-times lint format sim soak sim-report mutants eval bench kill man completions deb debs package-test api screens locks clean help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s:
@@ -64,6 +64,12 @@ kill: .venv/dev  ## End the journal's writer by kill -9 KILLS times; nothing ack
 hosts: .venv/fleet  ## Booted Debian hosts with the packages in build/deb, as root; ONLY=core: what CI runs
 	@test "$$(id -u)" != 0 || sh tests/hosts/prepare.sh
 	$(BIN)/python -m pytest -n 0 --timeout 900 $(if $(ONLY),-m $(ONLY)) tests/hosts
+
+REPEATS ?= 5
+
+hosts-times: .venv/dev  ## Faults on booted hosts, the four that matter most REPEATS times, and how long things took
+	@test "$$(id -u)" != 0 || sh tests/hosts/prepare.sh
+	SWARMD_TEST_REPEATS=$(REPEATS) $(BIN)/python -m pytest -n 0 tests/hosts/test_faults_of_*.py
 
 man: .venv/runtime  ## Manual pages into build/man
 	$(BIN)/python -m swarmd.cli.man build/man

@@ -16,7 +16,9 @@ from libp2p.network import swarm as network
 from libp2p.network.connection.swarm_connection import SwarmConn
 from libp2p.network.exceptions import SwarmException
 from libp2p.network.swarm import Swarm
+from libp2p.peer.envelope import Envelope
 from libp2p.peer.id import ID
+from libp2p.peer.peerstore import PeerStore
 from libp2p.pubsub import pubsub as library
 from libp2p.pubsub.pb import rpc_pb2
 from libp2p.pubsub.rpc_queue import RpcQueue
@@ -59,6 +61,7 @@ def contain() -> None:
     _limit_handshakes()
     _release_inbound_slots()
     _never_repeat_sequence_numbers()
+    _let_clocks_go_back()
     _widen_queues()
     _keep_subscriptions()
     _keep_zones()
@@ -147,6 +150,20 @@ def _never_repeat_sequence_numbers() -> None:
         self.counter = time.time_ns()
 
     library.Pubsub.__init__ = __init__
+
+
+def _let_clocks_go_back() -> None:
+    """A peer's signed record of its addresses is numbered by its clock and goes with all that it says. From a peer that
+    starts again with an earlier clock (one was set right, or a Raspberry Pi has booted) the library drops every word
+    until that clock has caught up. Whose record it is, the connection and the signature tell; its last one counts."""
+    consume = PeerStore.consume_peer_record
+
+    def consume_peer_record(self: PeerStore, envelope: Envelope, ttl: int) -> bool:
+        self.peer_record_map.pop(envelope.record().peer_id, None)
+        taken: bool = consume(self, envelope, ttl)
+        return taken
+
+    PeerStore.consume_peer_record = consume_peer_record
 
 
 def _widen_queues() -> None:

@@ -13,7 +13,10 @@ from tests.hosts.host import Host
 from tests.hosts.lan import Lan, lan
 from tests.hosts.packages import install, package
 from tests.hosts.session import group, session
+from tests.hosts.swarm import NAMES, Swarm
+from tests.hosts.times import Times
 
+_TIMES = Times()
 _TOOLS = ("systemd-nspawn", "mmdebstrap", "nft", "ip", "tc", "setpriv", "unshare", "nsenter")
 
 
@@ -28,6 +31,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if reason and Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How long things took, at the end of a run that measured something."""
+    for line in _TIMES.table():
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def times() -> Times:
+    """Where a test notes how long things took."""
+    return _TIMES
 
 
 @pytest.fixture(scope="session")
@@ -75,3 +90,19 @@ def home(this_run: Path, request: pytest.FixtureRequest) -> Iterator[Lan]:
     """A LAN without hosts, for one test."""
     with lan(group(this_run), this_run / "disks") as built:
         yield built
+
+
+@pytest.fixture
+def swarm(home: Lan, installed: Callable[[str], Path], tmp_path: Path) -> Swarm:
+    """A swarm without hosts."""
+    return Swarm(home, installed, tmp_path)
+
+
+@pytest.fixture
+def three(swarm: Swarm) -> Swarm:
+    """A swarm of three hosts that have met; the last one of another suite, if there is a package for it."""
+    for name in NAMES[:3]:
+        swarm.add(name)
+    swarm.home.boot()
+    swarm.meet()
+    return swarm

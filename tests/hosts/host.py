@@ -21,6 +21,8 @@ LAN_INTERFACE = "host0"
 _START = """\
 for group in {groups}; do echo $$ >$group/cgroup.procs; done
 mount -t overlay overlay -o lowerdir={below},upperdir={disk}/upper,workdir={disk}/work {disk}/root
+mkdir -p /run/systemd/nspawn
+mount -t tmpfs none /run/systemd/nspawn  # its own: by name, it would remove what a host of another run has there
 touch {disk}/net
 mount --bind /proc/{net}/ns/net {disk}/net
 mkdir -p /run/systemd/nspawn
@@ -115,6 +117,13 @@ class Host:
     def thaw(self) -> None:
         """Let it go on."""
         self._cgroup.thaw()
+
+    def root(self) -> Path | None:
+        """Its files as it sees them, from outside; None while it is off."""
+        try:
+            return Path(f"/proc/{self._leader()}/root") if self.on else None
+        except LookupError:
+            return None
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

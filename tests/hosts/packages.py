@@ -15,11 +15,20 @@ _RELEASES = {"bookworm": "deb12u1", "trixie": "deb13u1"}
 
 def package(suite: str, name: str = "swarmd") -> Path:
     """The newest build of a package for *suite*. Skips the test if there is none."""
-    architecture = run("dpkg", "--print-architecture").strip()
-    builds = sorted(_DEBS.glob(f"{name}_*~{_RELEASES[suite]}_{architecture}.deb"), key=lambda deb: deb.stat().st_mtime)
+    builds = _builds(suite, name)
     if not builds:
         pytest.skip(f"there is no package for {suite}: make debs")
     return builds[-1]
+
+
+def suites() -> list[str]:
+    """Those that there is a package of swarmd for. Skips the test if there is none."""
+    return [suite for suite in _RELEASES if _builds(suite, "swarmd")] or [package("bookworm").name]
+
+
+def _builds(suite: str, name: str) -> list[Path]:
+    architecture = run("dpkg", "--print-architecture").strip()
+    return sorted(_DEBS.glob(f"{name}_*~{_RELEASES[suite]}_{architecture}.deb"), key=lambda deb: deb.stat().st_mtime)
 
 
 def release(deb: Path, version: str, folder: Path, *, settings: str = "") -> Path:

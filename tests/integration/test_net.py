@@ -1,6 +1,7 @@
 """Peers on real libp2p hosts on loopback: links, topics, sync sessions, walls."""
 
 import socket
+import time
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -25,6 +26,8 @@ from swarmd.replica.inputs import (
 from swarmd.vocab import limits
 from swarmd.vocab.faults import LocalMistake
 from tests.integration.net_peers import HOME, NEIGHBOUR, PATIENCE_S, Peer, envelope, live, presence, until
+
+HOUR_NS = 3_600 * 10**9
 
 
 def run(test: Any, *args: Any) -> None:
@@ -294,6 +297,20 @@ def test_a_peer_that_restarts_with_its_identity_is_back_in_both_directions_withi
             assert barn.of(Disconnected) == [Disconnected(attic.identity.peer)]
             barn.scope.cancel()
             again.scope.cancel()
+
+    run(scenario)
+
+
+def test_a_peer_that_restarts_with_an_earlier_clock_is_heard_in_both_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with Peer("attic").running() as attic:
+            async with Peer("barn", static=[attic]).running() as barn:
+                await linked(attic, barn)
+            monkeypatch.setattr("libp2p.peer.peer_record.timestamp_seq", lambda: time.time_ns() - HOUR_NS)
+            async with Peer("barn", static=[attic]).running() as barn:
+                await linked(attic, barn)
 
     run(scenario)
 

@@ -30,6 +30,7 @@ NEEDED_BY = {
     "_never_repeat_sequence_numbers": (
         "test_net_hostile.py::test_messages_of_a_peer_that_restarts_are_not_taken_for_old_ones"
     ),
+    "_let_clocks_go_back": "test_net.py::test_a_peer_that_restarts_with_an_earlier_clock_is_heard_in_both_directions",
     "_widen_queues": "test_net_hostile.py::test_200_messages_without_a_pause_are_not_lost_in_the_librarys_queues",
     "_keep_subscriptions": "test_net.py::test_a_peer_is_heard_on_when_either_of_two_connections_to_it_closes",
     "_keep_zones": "test_namespaces.py::test_two_hosts_with_nothing_but_link_local_addresses_find_each_other",

@@ -1,5 +1,6 @@
 """One task: what has been said of it, in any order, and where it stands in the accepted tree once it is part of it."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,7 +79,8 @@ class TaskBook:
         weights = [_WEIGHTS.get(score.basis, 1.0) for score in scores]
         if not scores:
             return None
-        return sum(weight * score.mark for weight, score in zip(weights, scores, strict=True)) / sum(weights)
+        # sum() rounds otherwise from Python 3.12 on, and Debian 12 and 13 are to agree to the last bit
+        return math.fsum(weight * score.mark for weight, score in zip(weights, scores, strict=True)) / sum(weights)
 
     def generation(self, proposal: EventId) -> int:
         """How many times *proposal* has been polished from its first ancestor that is known."""

@@ -1,7 +1,8 @@
 """A booted Debian: a disk of its own over a base, a network namespace on the bridge, systemd as its first process.
 
 The disk outlives the machine, so that a kill is a power cut. All of a host's processes live in a PID namespace whose
-first one dies with the test's process, and its mounts in a mount namespace that goes with them.
+first one dies with the test's process, and its mounts in a mount namespace that goes with them. That has a
+/run/systemd/nspawn of its own: nspawn keeps a folder there by a machine's name, and another run may use that name.
 """
 
 import shlex
@@ -24,6 +25,8 @@ mkdir -p /run/systemd/nspawn
 mount -t tmpfs none /run/systemd/nspawn  # its own: by name, it would remove what a host of another run has there
 touch {disk}/net
 mount --bind /proc/{net}/ns/net {disk}/net
+mkdir -p /run/systemd/nspawn
+mount -t tmpfs nspawn /run/systemd/nspawn
 exec unshare --pid --fork --kill-child=KILL --mount-proc \
     systemd-nspawn --quiet --machine={name} --directory={disk}/root --boot --register=no --keep-unit \
     --network-namespace-path={disk}/net --capability=CAP_NET_ADMIN \

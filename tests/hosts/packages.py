@@ -48,7 +48,7 @@ def release(deb: Path, version: str, folder: Path, *, settings: str = "") -> Pat
 def install(host: Host, deb: Path, *options: str) -> str:
     """Install *deb* as `apt install ./swarmd.deb` does when nobody is there to answer; what it says."""
     host.put(deb, f"/root/{deb.name}")
-    return host.run(*APT, "install", *options, f"/root/{deb.name}", seconds=300)
+    return host.run(*APT, "install", *options, f"/root/{deb.name}", seconds=600)
 
 
 APT = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--yes", "--quiet=2", "-o", "Dpkg::Use-Pty=0")

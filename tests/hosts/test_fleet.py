@@ -190,6 +190,7 @@ def test_the_key_changes_while_the_swarm_goes_on(fleet: Fleet) -> None:
 
 def test_an_update_goes_from_host_to_host_while_a_goal_runs(fleet: Fleet, this_run: Path) -> None:
     folder = this_run / "newer"
+    folder.mkdir()
     for suite in set(_SUITES.values()):
         deb = package(suite)
         _, version, tail = deb.name.split("_")

@@ -30,7 +30,7 @@ def test_what_the_guide_says_is_told_from_what_it_leaves_open() -> None:
 
 def typed(step: Step, command: str, host: Host) -> str:
     """What *command* shows on *host*. Who looks, looks again: the last words of a plan may be on their way."""
-    line = ("su", "--login", USER, "--command", command)
+    line = ("su", "--login", USER, "--command", f"{command} 2>&1")  # people see both
     said = host.run(*line, seconds=900)
     until = time.monotonic() + PATIENCE_S
     while command.startswith(_LOOKS) and not step.is_as(said) and time.monotonic() < until:

@@ -104,9 +104,12 @@ def test_the_machine_code_needs_no_library_beyond_those_that_the_package_depends
     assert needed(deb.library) <= PROVIDED
 
 
-def test_the_model_is_a_package_of_its_own_and_only_recommended(deb: Deb, model_deb: Deb) -> None:
+def test_the_model_is_only_recommended(deb: Deb) -> None:
     assert not [file for file in deb.files() if file.endswith(".gguf") or "xllamacpp" in file]
     assert deb.field("Recommends") == "swarmd-model-smollm2"
+
+
+def test_the_model_is_a_package_of_its_own(model_deb: Deb) -> None:
     assert [file for file in model_deb.files() if file.endswith(".gguf")]
 
 

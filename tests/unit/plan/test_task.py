@@ -1,6 +1,7 @@
 """A task's book: what was said of it, in any order."""
 
 import itertools
+import math
 
 import pytest
 
@@ -31,6 +32,18 @@ def test_a_scorers_first_word_on_a_split_counts_in_any_order_of_arrival() -> Non
     for order in itertools.permutations(scores):
         plan = fold([*home.said[:-3], *order], SWARM).goals[goal]
         assert plan.book(TaskId(goal)).mean(split, MEMBERS) == pytest.approx(0.2)
+
+
+def test_the_mean_is_the_same_to_the_last_bit_whichever_python_adds_up() -> None:
+    home = Household()
+    goal = home.goal(PEERS[0], MEMBERS)
+    split = home.proposal(PEERS[0], goal, goal, 10, part("a"), part("b"))
+    for ms, (peer, mark) in enumerate(zip(MEMBERS, (0.1, 0.2, 0.8), strict=True), 20):
+        home.score(peer, goal, goal, split, ms, mark)
+    marks = book(home, goal).marks(split, MEMBERS).values()
+    first, second, third = marks
+    assert first + second + third != math.fsum(marks), "marks that show no difference"
+    assert book(home, goal).mean(split, MEMBERS) == math.fsum(marks) / 3
 
 
 def test_the_mean_is_that_of_the_electorates_marks() -> None:

@@ -4,17 +4,8 @@ from pathlib import Path
 
 from tests.hosts.command import until
 
-<<<<<<< HEAD
-_CONTROLLERS = {
-    "name=systemd",
-    "freezer",
-    "memory",
-    "pids",
-}  # of v1; in a "cpu" group all hosts would weigh one process
-=======
 # of v1: systemd's own, and what is measured. Not cpu: all hosts together would get the share of one process
 _CONTROLLERS = {"name=systemd", "freezer", "memory", "pids"}
->>>>>>> main
 
 
 class Cgroup:

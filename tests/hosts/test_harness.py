@@ -84,7 +84,8 @@ def test_a_frozen_host_says_nothing_and_goes_on_where_it_was(home: Lan) -> None:
 
 
 ENDLESS = """\
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and their children
 from tests.hosts.lan import lan
 from tests.hosts.session import group, session
 with session() as run, lan(group(run), run / "disks") as home:

@@ -68,12 +68,16 @@ class Desk:
             self.play(playbook, *options)
         return " ".join(str(failed.value).replace("''", "'").split())
 
+    @property
+    def ssh_options(self) -> str:
+        """By which this desk, and no file of the machine that runs the tests, knows its hosts."""
+        return f"-i {self._ssh} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+
     def run(self, *command: str) -> str:
         """What *command* prints in the folder with the playbooks."""
-        options = f"-i {self._ssh} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
         environment = [
             f"ANSIBLE_HOME={self.folder / 'a'}",
-            f"ANSIBLE_SSH_ARGS={options} -o ControlMaster=auto -o ControlPersist=10s",
+            f"ANSIBLE_SSH_ARGS={self.ssh_options} -o ControlMaster=auto -o ControlPersist=10s",
             f"ANSIBLE_SSH_CONTROL_PATH_DIR={self._connections.name}",
             "ANSIBLE_NOCOLOR=1",
             f"PATH={ansible(self.ansible)}:{os.environ['PATH']}",

@@ -70,7 +70,9 @@ def test_the_guide_leads_from_three_machines_to_a_plan(home: Lan, this_run: Path
         elif step.host:
             said = typed(step, command, hosts[step.host])
         else:
-            script = f"{command} true" if command.startswith("ssh ") else command  # who logs in goes on in there
+            script = command
+            if command.startswith("ssh "):  # who logs in goes on in there
+                script = f"ssh {desk.ssh_options} {command.removeprefix('ssh ')} true"
             said = desk.run("sh", "-euc", f"cd {at}; {script}")
             if "inventory.yml" in command:
                 (at / "inventory.yml").write_text(ours(inventory))

@@ -11,7 +11,6 @@ from tests.unit.llm.fake_server import (
     Script,
     chunk_out,
     obliging_text,
-    wait_or_gone,
     whole_out,
 )
 
@@ -76,14 +75,8 @@ class FakeOllama(FakeServer):
         if body.get("think") is not None and "thinking" not in self.capabilities:
             await whole_out(stream, 400, {"error": f'"{model}" does not support thinking'})
             return
-        if reply.fault in _REFUSALS:
-            await whole_out(stream, *_REFUSALS[reply.fault])
+        if await self.failed(reply, _REFUSALS, stream):
             return
-        if reply.fault == "dropped":
-            await stream.aclose()
-            return
-        if reply.fault == "hang":
-            await wait_or_gone(stream, float("inf"))
         prompt_bytes = sum(len(message["content"].encode()) for message in body["messages"])
         self.forgot += prompt_bytes / 3 > options["num_ctx"]
         if self.loaded != (model, options["num_ctx"]):

@@ -13,7 +13,6 @@ from tests.unit.llm.fake_server import (
     Script,
     chunk_out,
     obliging_text,
-    wait_or_gone,
     whole_out,
 )
 
@@ -81,14 +80,8 @@ class FakeOpenAi(FakeServer):
         if minded is not None:
             await whole_out(stream, 400, {"error": {"message": f"Unrecognized request argument: {minded}"}})
             return
-        if reply.fault in _REFUSALS:
-            await whole_out(stream, *_REFUSALS[reply.fault])
+        if await self.failed(reply, _REFUSALS, stream):
             return
-        if reply.fault == "dropped":
-            await stream.aclose()
-            return
-        if reply.fault == "hang":
-            await wait_or_gone(stream, float("inf"))
 
         def spoken(text: str) -> bytes:
             return _event({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]})

@@ -102,6 +102,20 @@ class FakeServer:
         """Answer one request."""
         raise NotImplementedError
 
+    async def failed(
+        self, reply: Reply, refusals: dict[str, tuple[int, Json | str]], stream: trio.SocketStream
+    ) -> bool:
+        """Let *reply* fail before its first word, if that is its fault; whether it did."""
+        if reply.fault in refusals:
+            await whole_out(stream, *refusals[reply.fault])
+            return True
+        if reply.fault == "dropped":
+            await stream.aclose()
+            return True
+        if reply.fault == "hang":
+            await wait_or_gone(stream, float("inf"))
+        return False
+
     def next_reply(self, body: Json) -> Reply:
         self.asked.append(body)
         script = self.script

@@ -40,8 +40,8 @@ class ModelWatch:
     def __init__(self, choose: Choose, suit: Suit, deliver: Deliver) -> None:
         self.llm: Llm | None = None
         self.missing = _LOOKING
-        self._choose = choose
-        self._suit = suit
+        self._way: tuple[Choose, Suit] = choose, suit  # how the next one is to be found
+        self._suit = suit  # belongs to the way that led to `llm`
         self._deliver = deliver
         self._anew = False  # whether it is to be chosen anew
         self._doubted = False
@@ -51,7 +51,7 @@ class ModelWatch:
 
     def choose_by(self, choose: Choose, suit: Suit) -> None:
         """Look for a model in another way from now on. What the present one is doing begins again with the next."""
-        self._choose, self._suit, self._anew = choose, suit, True
+        self._way, self._anew = (choose, suit), True
         self._wake.set()
 
     def doubt(self) -> None:
@@ -71,7 +71,9 @@ class ModelWatch:
 
     async def _look(self, nursery: trio.Nursery) -> None:
         try:
-            self.llm = self.llm or await self._choose()
+            if self.llm is None:
+                choose, self._suit = self._way
+                self.llm = await choose()
             backend = await self.llm.probe()
         except (RemoteFault, LocalMistake) as fault:
             if str(fault) != self.missing:

@@ -6,7 +6,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from swarmd.daemon.modelwatch import ModelWatch, everything
+from swarmd.daemon.modelwatch import Choose, ModelWatch, Suit, everything
+from swarmd.hardware import Suited
 from swarmd.ports import Llm
 from swarmd.replica.inputs import BackendChanged, Input
 from swarmd.roles.work import Answer, Backend, Request
@@ -129,3 +130,36 @@ def test_another_configuration_takes_effect_at_once() -> None:
     assert begun[1] == begun[0]
     assert first.closed
     assert second.probes
+
+
+@pytest.mark.parametrize("second", [1, 3, 5], ids=["being found", "being asked", "known"])
+def test_each_model_is_judged_by_the_configuration_that_led_to_it(second: int) -> None:
+    """A daemon died of a reload that came before its first model had answered."""
+    judged: list[tuple[str, str]] = []
+
+    class Slow(Model):
+        async def probe(self) -> Backend:
+            await trio.sleep(2)
+            return await super().probe()
+
+    def way(name: str) -> tuple[Choose, Suit]:
+        async def choose() -> Llm:
+            await trio.sleep(2)
+            return Slow(name)
+
+        def suit(backend: Backend) -> Suited:
+            judged.append((name, backend.model))
+            return everything(backend)
+
+        return choose, suit
+
+    async def main() -> None:
+        watched = ModelWatch(*way("first"), lambda _: None)
+        with trio.move_on_after(20):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(watched.run)
+                await trio.sleep(second)
+                watched.choose_by(*way("second"))
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert list(dict.fromkeys(judged)) == [("first", "first"), ("second", "second")]

@@ -14,7 +14,7 @@ import msgspec
 import trio
 from ollama import AsyncClient, ChatResponse, ResponseError
 
-from swarmd.llm.address import is_local
+from swarmd.llm.address import is_local, remedy
 from swarmd.llm.asking import Asker, Away, Busy, Deadlines, Piece
 from swarmd.llm.bounded import BoundedTransport
 from swarmd.llm.candidates import candidate, context_for, largest, tier_of, writes
@@ -80,9 +80,7 @@ class OllamaLlm:
             with trio.fail_after(_PROBE_S):
                 self._model = await self._choose()
         except (httpx.HTTPError, ConnectionError, trio.TooSlowError) as error:
-            raise LocalMistake(
-                f"no Ollama answers at {self._host}: start it there, or correct host in [model]"
-            ) from error
+            raise LocalMistake(f"no Ollama answers at {self._host}: {remedy(self._host)}") from error
         except (ResponseError, ValueError, RecursionError) as error:
             what = type(error).__name__
             raise NotOllama(f"what answers at {self._host} is no Ollama that swarmd knows ({what})") from error

@@ -15,7 +15,7 @@ import httpx
 import msgspec
 import trio
 
-from swarmd.llm.address import is_local
+from swarmd.llm.address import is_local, remedy
 from swarmd.llm.asking import Asker, Away, Busy, Deadlines, Piece
 from swarmd.llm.bounded import BoundedTransport
 from swarmd.llm.candidates import candidate, context_for, largest, tier_of, writes
@@ -86,9 +86,7 @@ class OpenAiLlm:
             with trio.fail_after(_PROBE_S):
                 self._model = await self._choose()
         except (httpx.HTTPError, httpx.InvalidURL, trio.TooSlowError) as error:
-            raise LocalMistake(
-                f"no model server answers at {self._host}: start it there, or correct host in [model]"
-            ) from error
+            raise LocalMistake(f"no model server answers at {self._host}: {remedy(self._host)}") from error
         model = self._model
         return Backend(
             name="openai",

@@ -7,16 +7,18 @@ from swarmd.store.keys import key_text
 from tests.hosts.host import Host
 
 HOME_KEY = key_text(b"h" * 32)
-SCRIPTED = """\
-[model]
-backend = "scripted"
-delay_ms = {delay_ms}
+QUICK = """\
 [timing]
 presence_s = 1.0
 deliberation_s = 2.0
 ballot_s = 1.0
 settle_ms = 200
 """
+SCRIPTED = """\
+[model]
+backend = "scripted"
+delay_ms = {delay_ms}
+""" + QUICK  # fmt: skip
 
 
 def join(host: Host, *, settings: str = SCRIPTED.format(delay_ms=50)) -> None:

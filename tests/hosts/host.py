@@ -3,6 +3,7 @@
 The disk outlives the machine, so that a kill is a power cut. All of a host's processes live in a PID namespace whose
 first one dies with the test's process, and its mounts in a mount namespace that goes with them. That has a
 /run/systemd/nspawn of its own: nspawn keeps a folder there by a machine's name, and another run may use that name.
+systemd in there may load BPF programs, by which it keeps a service's addresses and ports within bounds.
 """
 
 import shlex
@@ -22,14 +23,12 @@ _START = """\
 for group in {groups}; do echo $$ >$group/cgroup.procs; done
 mount -t overlay overlay -o lowerdir={below},upperdir={disk}/upper,workdir={disk}/work {disk}/root
 mkdir -p /run/systemd/nspawn
-mount -t tmpfs none /run/systemd/nspawn  # its own: by name, it would remove what a host of another run has there
+mount -t tmpfs none /run/systemd/nspawn
 touch {disk}/net
 mount --bind /proc/{net}/ns/net {disk}/net
-mkdir -p /run/systemd/nspawn
-mount -t tmpfs nspawn /run/systemd/nspawn
 exec unshare --pid --fork --kill-child=KILL --mount-proc \
     systemd-nspawn --quiet --machine={name} --directory={disk}/root --boot --register=no --keep-unit \
-    --network-namespace-path={disk}/net --capability=CAP_NET_ADMIN \
+    --network-namespace-path={disk}/net --capability=CAP_NET_ADMIN,CAP_BPF --system-call-filter=bpf \
     --resolv-conf=off --timezone=off --link-journal=no --console=pipe
 """
 _CLEAN = (

@@ -3,6 +3,7 @@
 The bridge lies in a network namespace of its own, so two runs never meet, and the machine's own network sees nothing.
 """
 
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from tests.hosts.base import base
 from tests.hosts.cgroup import Cgroup
 from tests.hosts.command import run
 from tests.hosts.host import LAN_INTERFACE, Host
-from tests.namespaces import Namespace
+from tests.namespaces import WITH_US, Namespace
 
 PREFIX = "10.77.0."
 OUR_ADDRESS = f"{PREFIX}1"  # of the machine that deploys, which is the bridge itself
@@ -68,6 +69,20 @@ class Lan:
     def run(self, *command: str, check: bool = True, seconds: float = 600.0) -> str:
         """What *command* prints on the machine that deploys: this one, with the LAN as its only network."""
         return run(*self.bridge.inside, *command, check=check, seconds=seconds)
+
+    @contextmanager
+    def serve(self, *command: str) -> Iterator[None]:
+        """Let *command* serve the LAN from the machine that deploys for the length of a block, which begins with its
+        first line."""
+        server = subprocess.Popen([*WITH_US, *self.bridge.inside, *command], stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        try:
+            assert server.stdout.readline(), f"{command} ended"
+            yield
+        finally:
+            server.kill()
+            server.wait()
+            server.stdout.close()
 
     def address(self, host: Host, address: str) -> None:
         """Give *host* this IPv4 address instead of the one that it has."""

@@ -1,15 +1,18 @@
 """The service and its socket: what systemd does with them, and what the sandbox keeps in and lets through."""
 
 import ipaddress
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.hosts.daemon import answers, ctl, give, join, set_clock, state
-from tests.hosts.host import Host
-from tests.hosts.lan import Lan
+from tests.hosts.command import until
+from tests.hosts.daemon import QUICK, answers, ctl, give, join, set_clock, state
+from tests.hosts.host import LAN_INTERFACE, Host
+from tests.hosts.lan import OUR_ADDRESS, Lan
 from tests.hosts.packages import install, package
+from tests.hosts.times import Times
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -44,6 +47,36 @@ def test_every_address_of_a_home_gets_through_and_none_of_the_internet(peer: Hos
     six = ["fd12:3456::7", "fe80::7", "ff02::fb"]
     assert all(passes(address) for address in [*ollama_here, *ollama_there, *mdns, *six, "100.100.1.1"])
     assert not any(passes(address) for address in ["9.9.9.9", "2606:4700::1111", "172.32.0.1"])
+
+
+def use(host: Host, ollama: str) -> None:
+    """Let the daemon of *host* work with the Ollama at this address."""
+    join(host, settings=f'[model]\nbackend = "ollama"\nhost = "http://{ollama}:11434"\n{QUICK}')
+
+
+@pytest.mark.core
+def test_an_ollama_elsewhere_in_the_house_works_by_every_kind_of_address(peer: Host, home: Lan) -> None:
+    home.bridge.ip("addr", "add", "fd00:77::1/64", "dev", "br0", "nodad")
+    home.bridge.ip("addr", "add", "fe80::77/64", "dev", "br0", "nodad")
+    peer.net.ip("addr", "add", "fd00:77::2/64", "dev", LAN_INTERFACE, "nodad")
+    with home.serve(sys.executable, "-m", "tests.hosts.ollama"):
+        for ollama in (OUR_ADDRESS, "[fd00:77::1]", f"[fe80::77%{LAN_INTERFACE}]"):
+            use(peer, ollama)
+            peer.until(lambda: ctl(peer, "status")["model"] == "qwen3:4b")
+            peer.run("swarmctl", "goal", "A picnic by the lake", "--depth", "1", "--wait")
+
+
+@pytest.mark.core
+def test_the_internet_is_out_of_reach_until_a_line_lets_one_address_through(peer: Host, home: Lan) -> None:
+    home.bridge.ip("addr", "add", "11.22.33.44/32", "dev", "br0")
+    with home.serve(sys.executable, "-m", "tests.hosts.ollama"):
+        use(peer, "11.22.33.44")
+        peer.until(lambda: "`systemctl edit swarmd` says IPAddressAllow=11.22.33.44 under [Service]" in peer.log())
+        peer.run("bash", "-c", "true >/dev/tcp/11.22.33.44/11434")  # anything else on this host reaches it
+        peer.write("/etc/systemd/system/swarmd.service.d/ollama.conf", "[Service]\nIPAddressAllow=11.22.33.44\n")
+        peer.run("systemctl", "daemon-reload")
+        use(peer, "11.22.33.44")
+        peer.until(lambda: ctl(peer, "status")["model"] == "qwen3:4b")
 
 
 @pytest.mark.core
@@ -99,7 +132,7 @@ def test_the_key_and_the_state_are_nobody_elses_to_read(peer: Host) -> None:
 def test_the_embedded_model_works_in_the_sandbox(home: Lan, suite: str, installed: Callable[[str], Path]) -> None:
     host = home.host("peer", suite, installed(suite))
     install(host, package(suite, "swarmd-model-smollm2"))
-    join(host, settings='[model]\nbackend = "embedded"\n[timing]\ndeliberation_s = 2.0\n')
+    join(host, settings='[model]\nbackend = "embedded"\n' + QUICK)
     host.until(lambda: ctl(host, "status")["backend"] == "embedded")
     goal = give(host, "A birthday party for a ten-year-old", "--depth", "1")
     host.until(lambda: state(host, goal) == "done", 480)  # half a minute of a core that it has for itself
@@ -131,3 +164,16 @@ def test_two_hosts_with_ipv6_alone_find_each_other(home: Lan, suite: str, instal
     hosts[0].until(lambda: ctl(hosts[0], "status")["peers_connected"] == 1)
     goal = give(hosts[0], "A picnic", "--depth", "1")
     hosts[1].until(lambda: state(hosts[1], goal) == "done")
+
+
+def test_hosts_meet_at_once_though_they_have_addresses_of_the_internet_as_well(
+    home: Lan, suite: str, installed: Callable[[str], Path], times: Times
+) -> None:
+    hosts = [home.host(name, suite, installed(suite), boot=False) for name in ("one", "two")]
+    for number, host in enumerate(hosts, 1):
+        host.net.ip("addr", "add", f"2a00:77::{number}/64", "dev", LAN_INTERFACE, "nodad")
+    home.boot()
+    for host in hosts:
+        join(host)
+    seconds = until(lambda: all(ctl(host, "status")["peers_connected"] == 1 for host in hosts))
+    times.note("a global IPv6 address beside IPv4", "two hosts that start have met", seconds)

@@ -73,6 +73,8 @@ class Gone(Exception):
 class FakeServer:
     """*models*: name to parameter size. *port*: 0 for one that is free."""
 
+    address: str | None = "127.0.0.1"  # None: every one of this machine
+
     def __init__(self, models: dict[str, str], script: Script, port: int = 0) -> None:
         self.models = models
         self.script = script
@@ -86,7 +88,7 @@ class FakeServer:
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        listeners = await trio.open_tcp_listeners(self.port, host="127.0.0.1")
+        listeners = await trio.open_tcp_listeners(self.port, host=self.address)
         self.port = listeners[0].socket.getsockname()[1]
         await trio.serve_listeners(self._connection, listeners, task_status=_as_none(task_status))
 

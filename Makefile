@@ -67,7 +67,7 @@ hosts: .venv/fleet  ## Booted Debian hosts with the packages in build/deb, as ro
 
 REPEATS ?= 5
 
-hosts-times: .venv/dev  ## Faults on booted hosts, the four that matter most REPEATS times, and how long things took
+hosts-times: .venv/fleet  ## Faults on booted hosts, the four that matter most REPEATS times, and how long things took
 	@test "$$(id -u)" != 0 || sh tests/hosts/prepare.sh
 	SWARMD_TEST_REPEATS=$(REPEATS) $(BIN)/python -m pytest -n 0 tests/hosts/test_faults_of_*.py
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.base import SUITES
-from tests.hosts.daemon import join
+from tests.hosts.daemon import HOME_KEY, join
+from tests.hosts.desk import PINNED, Desk, ansible
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan, lan
 from tests.hosts.packages import install, package
@@ -77,6 +78,28 @@ def installed(this_run: Path) -> Callable[[str], Path]:
     return layer
 
 
+@pytest.fixture(scope="session")
+def deployed(this_run: Path) -> Callable[[str], Path]:
+    """For a suite, a disk as deploy.yml leaves it, with the home's key; whose daemon never ran, as far as it knows."""
+    ansible(PINNED)
+
+    def layer(suite: str) -> Path:
+        folder = this_run / "deployed" / suite
+        if not folder.exists():
+            with lan(f"{group(this_run)}/deploying", this_run / "deploying") as workshop:
+                host = workshop.host("workshop", suite)
+                desk = Desk(workshop, this_run / "desks" / suite)
+                desk.key.write_text(f"{HOME_KEY}\n")
+                desk.know(host)
+                desk.play("deploy.yml")
+                host.run("systemctl", "stop", "swarmd.socket", "swarmd.service")
+                host.run("sh", "-c", "rm -r /var/lib/swarmd/*")  # as the guide says of a card that is copied
+                host.layer(folder)
+        return folder
+
+    return layer
+
+
 @pytest.fixture
 def peer(home: Lan, suite: str, installed: Callable[[str], Path]) -> Host:
     """A booted host of each suite with the package installed and a daemon that runs, with the scripted model."""
@@ -93,9 +116,9 @@ def home(this_run: Path, request: pytest.FixtureRequest) -> Iterator[Lan]:
 
 
 @pytest.fixture
-def swarm(home: Lan, installed: Callable[[str], Path], tmp_path: Path) -> Swarm:
+def swarm(home: Lan, deployed: Callable[[str], Path], tmp_path: Path) -> Swarm:
     """A swarm without hosts."""
-    return Swarm(home, installed, tmp_path)
+    return Swarm(home, deployed, tmp_path)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from swarmd.plan.views import GoalView, TaskView
 from swarmd.replica.status import PeerView, StatusView
 from swarmd.vocab.faults import RemoteFault, UnknownId, Unreachable
 from tests.hosts.command import until
-from tests.hosts.daemon import HOME_KEY
 from tests.hosts.host import Host
 from tests.hosts.lan import Lan
 from tests.hosts.packages import suites
@@ -53,12 +52,12 @@ class Work(Struct, frozen=True):
 
 
 class Swarm:
-    """*installed*: for a suite, the layer with the package in it; *folder*: a new one, for the hosts' settings."""
+    """*deployed*: for a suite, the disk that the playbook leaves; *folder*: a new one, for the hosts' settings."""
 
-    def __init__(self, home: Lan, installed: Callable[[str], Path], folder: Path) -> None:
+    def __init__(self, home: Lan, deployed: Callable[[str], Path], folder: Path) -> None:
         self.home = home
         self.goals: list[str] = []  # all that were acknowledged
-        self._installed = installed
+        self._deployed = deployed
         self._folder = folder
 
     @property
@@ -67,16 +66,14 @@ class Swarm:
         return self.home.hosts
 
     def add(self, name: str, settings: str = AT_WORK, *layers: Path, suite: str = "") -> Host:
-        """One more machine, off, with the package and the home's key on its disk. The third of three is of another
-        *suite* if none is asked for and there is a package for it."""
+        """One more machine, off, deployed with these *settings*. The third of three is of another *suite* if none is
+        asked for and there is a package for it."""
         layer = self._folder / f"{name}-{len(list(self._folder.glob('*')))}"
-        key, told = layer / "etc/swarmd/swarm.key", layer / "etc/swarmd/config.d/test.toml"
+        told = layer / "etc/swarmd/config.d/fleet.toml"  # the playbook's file for them
         told.parent.mkdir(parents=True)
-        key.write_text(f"{HOME_KEY}\n")
-        key.chmod(0o600)
         told.write_text(settings)
         suite = suite or suites()[len(self.hosts) // 2 % len(suites())]
-        return self.home.host(name, suite, *layers, layer, self._installed(suite), boot=False)
+        return self.home.host(name, suite, *layers, layer, self._deployed(suite), boot=False)
 
     def replace(self, host: Host, *layers: Path) -> Host:
         """Another machine in the place of *host*, off, with the same name, and nothing of its disk but *layers*."""

@@ -94,6 +94,11 @@ def _asides(task: TaskView, goal: GoalView, signs: Signs) -> Iterator[Text]:
     result = counting(task)
     if result is not None and task.status == "done" and (said := first_line(result.text)):
         yield Text(f"{signs.arrow} {_excerpt(said.lstrip('#> '), signs)}", "dim")
+    for claim in task.superseded:
+        written = f": {tail(claim.text, _STREAM_CELLS, signs)}" if claim.text else ""
+        yield Text(
+            f"superseded: attempt {claim.attempt} by {peer_name(goal, claim.executor)}, unfinished{written}", "dim"
+        )
     for other in task.results:
         if not other.counts:
             yield Text(

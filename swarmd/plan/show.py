@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from swarmd.events.kinds import Proposal
 from swarmd.plan.ballot import Forced
+from swarmd.plan.claims import claim_order, valid
 from swarmd.plan.plan import GoalPlan
 from swarmd.plan.report import walk
 from swarmd.plan.task import Task, TaskBook, holder_of, result_of
@@ -16,6 +17,7 @@ from swarmd.plan.views import (
     ResultView,
     ScoreView,
     SubgoalView,
+    SupersededView,
     TaskPage,
     TaskStatus,
     TaskView,
@@ -150,6 +152,7 @@ def _task_view(plan: GoalPlan, task: Task, streams: Mapping[EventId, str], waits
         claim=ClaimView(id=claim, executor=held.author, attempt=held.attempt, since_ms=hlc.wall_ms(Hlc(held.hlc)))
         if claim and held
         else None,
+        superseded=_superseded(task, book, streams),
         results=tuple(
             ResultView(
                 id=identifier,
@@ -167,6 +170,25 @@ def _task_view(plan: GoalPlan, task: Task, streams: Mapping[EventId, str], waits
         children=tuple(_task_view(plan, plan.tasks[child], streams, waits) for child in task.children),
         stream=streams.get(claim, "") if claim and not task.finished else "",
         waits=waits(task),
+    )
+
+
+def _superseded(task: Task, book: TaskBook, streams: Mapping[EventId, str]) -> tuple[SupersededView, ...]:
+    """Of each attempt before the present one, the claim that held the task, if it came to nothing; the first attempt
+    first."""
+    holders: dict[int, EventId] = {}
+    for identifier, claim in sorted(valid(book.claims, task.born).items(), key=lambda item: claim_order(*item)):
+        holders.setdefault(claim.attempt, identifier)
+    earlier = [holders[attempt] for attempt in sorted(holders)][:-1]
+    return tuple(
+        SupersededView(
+            id=identifier,
+            executor=book.claims[identifier].author,
+            attempt=book.claims[identifier].attempt,
+            text=streams.get(identifier, ""),
+        )
+        for identifier in earlier
+        if not book.outcomes(identifier)
     )
 
 

@@ -1,7 +1,7 @@
 """What people see of a plan: plain structs, the same for the terminal, for `--json` and for the report.
 
-Built from the fold and from nothing else, so peers with equal events show equal views; only `stream` (text that is
-being written now) and `waits` come from what this peer hears at the moment, and both stay out of the digest.
+Built from the fold and from nothing else, so peers with equal events show equal views; only running text (`stream`,
+and `text` of what was superseded) and `waits` come from what this peer hears at the moment, and stay out of the digest.
 """
 
 from typing import Literal, TypeAlias
@@ -80,6 +80,15 @@ class ClaimView(Struct, frozen=True, kw_only=True):
     since_ms: int
 
 
+class SupersededView(Struct, frozen=True, kw_only=True):
+    """A claim that came to no result before another attempt took its task. *text*: what this peer heard of it."""
+
+    id: str
+    executor: str
+    attempt: int
+    text: str
+
+
 class ResultView(Struct, frozen=True, kw_only=True):
     """A result. *counts*: it is the task's; the others stay as alternatives."""
 
@@ -108,6 +117,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     ballot: int = 0
     below_threshold: bool = False
     claim: ClaimView | None = None
+    superseded: tuple[SupersededView, ...] = ()
     results: tuple[ResultView, ...] = ()
     children: "tuple[TaskView, ...]" = ()
     stream: str = ""

@@ -29,6 +29,13 @@ def after(moment: float, host: Host, pattern: str, *, task: str = "") -> float:
     return entry.at - moment
 
 
+def shows_superseded(swarm: Swarm, host: Host, goal: str, work: Work) -> bool:
+    """Whether *host* shows that *work* is superseded, with the text that was seen of it."""
+    view = swarm.view(host, goal)
+    assert view is not None
+    return any(work.text in earlier.text for earlier in task_of(view, work.task).superseded if earlier.attempt == 1)
+
+
 def retaken_once(swarm: Swarm, goal: str, work: Work) -> None:
     """Assert that the second attempt at *work* counts, and is the only one that came to a result."""
     view = swarm.view(swarm.hosts[0], goal)
@@ -77,6 +84,7 @@ def test_a_host_that_dies_while_it_streams_loses_its_task_once_and_catches_up(
     rest = [host for host in three.hosts if host is not work.host]
     died = time.time()
     three.cut_power(work.host)
+    three.until(lambda: all(shows_superseded(three, host, goal, work) for host in rest))
     three.end(goal, rest)
     takeover = min(after(died, host, AGAIN, task=work.task) for host in rest)
     assert takeover <= LEASE_S + 10

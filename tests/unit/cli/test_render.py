@@ -10,10 +10,12 @@ from rich.console import RenderableType
 
 from swarmd.cli.render import goal_list, goal_tree, peer_list, status_page
 from swarmd.cli.words import ASCII, UNICODE, Signs, console, tail
-from swarmd.plan.views import ClaimView, GoalLine, GoalView
+from swarmd.plan.views import ClaimView, GoalLine, GoalView, SupersededView
 from tests.unit.invented import (
     GOAL_ID,
     KITCHEN,
+    MINI,
+    NAS,
     START_MS,
     STATUS,
     finished,
@@ -65,6 +67,17 @@ def test_a_goal_in_the_middle_of_its_run_shows_all_that_can_be_seen() -> None:
     ):
         assert line in text
     assert text.count("★") == 3
+
+
+def test_what_was_written_of_an_attempt_that_is_superseded_is_shown_as_such_and_escaped() -> None:
+    earlier = (
+        SupersededView(id="1" * 64, executor=NAS, attempt=1, text="Fold the tent\x1b[31m\nand the chairs"),
+        SupersededView(id="2" * 64, executor=MINI, attempt=2, text=""),
+    )
+    text = shown(goal_view(task("A picnic", "ready", 0, superseded=earlier)), width=160)
+    assert "superseded: attempt 1 by nas, unfinished: " in text
+    assert "Fold the tent" in text and "and the chairs" in text and "\x1b" not in text
+    assert "superseded: attempt 2 by mini-pc, unfinished\n" in text
 
 
 def test_a_split_below_the_threshold_a_draft_and_a_cancelled_task_are_marked() -> None:

@@ -50,6 +50,24 @@ def test_a_leaf_is_ready_or_waiting_then_claimed_then_done() -> None:
     assert [leaf(home, goal, index).status for index in (0, 1)] == ["done", "ready"]
 
 
+def test_what_a_silent_peer_wrote_is_superseded_by_the_next_attempt_and_a_result_of_it_is_not() -> None:
+    home = Household()
+    goal, proposal = split(home)
+    task = child_task(proposal, 0)
+    first = home.claim(PEERS[2], goal, task, 200)
+    home.claim(PEERS[1], goal, task, 300)  # lost the race
+    home.claim(PEERS[1], goal, task, 50)  # older than the task: it never was one
+    texts = {first: "Fly on a Tuesday"}
+    assert view(home, goal, texts).root.children[0].superseded == ()
+    second = home.claim(PEERS[1], goal, task, 900, attempt=2)
+    (shown,) = view(home, goal, texts).root.children[0].superseded
+    assert (shown.id, shown.executor, shown.attempt, shown.text) == (first, PEERS[2], 1, "Fly on a Tuesday")
+    home.result(PEERS[1], goal, task, second, 1_000, attempt=2)
+    assert len(leaf(home, goal, 0).superseded) == 1  # the end changes nothing of it
+    home.result(PEERS[2], goal, task, first, 1_100)  # late: an alternative now
+    assert leaf(home, goal, 0).superseded == ()
+
+
 def test_after_a_failed_attempt_a_leaf_is_ready_again() -> None:
     home = Household()
     goal, proposal = split(home)

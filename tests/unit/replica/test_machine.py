@@ -692,6 +692,22 @@ def test_a_lease_is_kept_alive_by_live_chunks_and_runs_out_in_silence() -> None:
     assert [c.attempt for c in other.said(Claim) if isinstance(c, Claim)] == [2]
 
 
+def test_what_a_silent_holder_had_written_is_shown_as_superseded_until_the_goal_ends() -> None:
+    lan = Lan(2).start()
+    goal = leaf_goal(lan)
+    working, other = racing(lan)
+    working.feed(Chunk(next(iter(working.asked)), "Take the night train"))
+    lan.run(1_000)
+    lan.cut(working, other)
+    assert lan.run(12_000, until=lambda: bool(other.said(Claim)))
+    (shown,) = other.view().root.superseded
+    assert (shown.executor, shown.attempt, shown.text) == (working.peer, 1, "Take the night train")
+    assert other.view().root.stream == ""
+    other.command(CancelGoal(goal=goal))
+    (shown,) = other.view().root.superseded
+    assert (shown.attempt, shown.text) == (1, "")
+
+
 def test_a_wall_clock_that_jumps_ends_no_lease_and_lengthens_none() -> None:
     lan = Lan(2).start()
     leaf_goal(lan)

@@ -7,7 +7,9 @@ import re
 import sys
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -22,6 +24,11 @@ USER = "pi"  # who logs in; sudo asks for no password, as on Raspberry Pi OS
 PINNED, DEBIANS = "2.19", "2.14"  # ansible-core: of packaging/requirements/fleet.in, and Debian 12's own
 
 _PLAY_S_MAX = 1_200.0  # five hosts one after the other on a loaded machine
+
+
+Vars = Mapping[str, Mapping[str, Any]]
+"""Ansible's variables, by host."""
+NO_VARS: Vars = MappingProxyType({})
 
 
 class Desk:
@@ -40,15 +47,16 @@ class Desk:
         folder.mkdir(parents=True)
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._ssh))
 
-    def know(self, *hosts: Host, **settings: Any) -> None:
-        """Let *hosts* be the inventory, with these variables for all of them, and let their image know our SSH key."""
+    def know(self, *hosts: Host, gpu: Vars = NO_VARS, each: Vars = NO_VARS, **settings: Any) -> None:
+        """Let *hosts* be the inventory, with these variables for all of them, for *each* by name, and for those in the
+        group *gpu*; and let their image know our SSH key."""
         self.hosts = list(hosts)
         for host in hosts:
             if host.attempt("id", USER).returncode != 0:
                 host.run("useradd", "--create-home", "--shell", "/bin/bash", "--groups", "sudo,systemd-journal", USER)
                 host.write(f"/etc/sudoers.d/{USER}", f"{USER} ALL=(ALL) NOPASSWD: ALL\n", 0o440)
                 host.write(f"/home/{USER}/.ssh/authorized_keys", self._ssh.with_suffix(".pub").read_text())
-        everyone = {host.name: {"ansible_host": host.address} for host in hosts}
+        everyone = {host.name: {"ansible_host": host.address, **each.get(host.name, {})} for host in hosts}
         shared = {
             "ansible_user": USER,
             "swarmd_tiny_model": False,
@@ -56,7 +64,8 @@ class Desk:
             "swarmd_settings": tomllib.loads(SCRIPTED.format(delay_ms=50)),
             **settings,
         }
-        self.inventory.write_text(json.dumps({"swarm": {"hosts": everyone, "vars": shared}}))  # JSON is YAML
+        inventory = {"swarm": {"hosts": everyone, "vars": shared}, "gpu": {"hosts": dict(gpu)}}
+        self.inventory.write_text(json.dumps(inventory))  # JSON is YAML
 
     def play(self, playbook: str, *options: str) -> str:
         """What `ansible-playbook` says. Raises CommandFailed."""

@@ -2,17 +2,20 @@
 
 import json
 import re
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from swarmd.store.keys import read_swarm
+from tests.hosts import ollama
 from tests.hosts.command import attempt
-from tests.hosts.daemon import HOME_KEY, ctl, give, state
+from tests.hosts.daemon import HOME_KEY, QUICK, ctl, give, state
 from tests.hosts.desk import DEBIANS, PINNED, PLAYBOOKS, Desk, ansible, changes
 from tests.hosts.host import Host
-from tests.hosts.lan import Lan, lan
+from tests.hosts.lan import OUR_ADDRESS, Lan, lan
 from tests.hosts.packages import package, release
 from tests.hosts.session import group
 
@@ -260,6 +263,32 @@ def test_every_playbook_runs_on_a_single_host_by_the_ansible_of_debian_12(home: 
     assert changes(desk.play("update.yml")) == {"kitchen": 0}
     desk.play("remove.yml", "-e", "swarmd_purge=true")
     assert host.attempt("dpkg-query", "--show", "swarmd").returncode != 0
+
+
+def test_a_gpu_box_gets_ollama_and_its_models_and_others_may_ask_one_that_runs(home: Lan, this_run: Path) -> None:
+    ansible(PINNED)
+    package("bookworm")
+    kitchen, attic = home.host("kitchen", boot=False), home.host("attic", boot=False)
+    home.boot()
+    desk = Desk(home, this_run / "gpu")
+    site = f"http://{OUR_ADDRESS}:{ollama.PORT}"
+    desk.know(
+        kitchen,
+        attic,
+        each={"kitchen": {"swarmd_ollama_url": site}},
+        gpu={"attic": {"ollama_install": True, "ollama_models": ["qwen3:0.6b"]}},
+        ollama_installer_url=f"{site}{ollama.INSTALLER}",
+        swarmd_settings=tomllib.loads(QUICK),
+    )
+    with home.serve(sys.executable, "-m", "tests.hosts.ollama"):
+        assert "qwen3:0.6b is missing at http://127.0.0.1:11434" in desk.play("deploy.yml", "--check")
+        assert attic.attempt("systemctl", "is-active", "ollama.socket").stdout.strip() != "active"
+        said = desk.play("deploy.yml")
+        assert "Progress of qwen3:0.6b" in said and "success" in said
+        for host in (kitchen, attic):
+            host.until(lambda host=host: ctl(host, "status")["model"] == "qwen3:0.6b")  # type: ignore[misc]
+        assert changes(desk.play("deploy.yml")) == {"kitchen": 0, "attic": 0}
+        kitchen.run("swarmctl", "goal", "A picnic", "--depth", "1", "--wait")
 
 
 @pytest.fixture(scope="module")

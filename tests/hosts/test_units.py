@@ -59,7 +59,7 @@ def test_an_ollama_elsewhere_in_the_house_works_by_every_kind_of_address(peer: H
     home.bridge.ip("addr", "add", "fd00:77::1/64", "dev", "br0", "nodad")
     home.bridge.ip("addr", "add", "fe80::77/64", "dev", "br0", "nodad")
     peer.net.ip("addr", "add", "fd00:77::2/64", "dev", LAN_INTERFACE, "nodad")
-    with home.serve(sys.executable, "-m", "tests.hosts.ollama"):
+    with home.serve(sys.executable, "-m", "tests.hosts.ollama", "qwen3:4b"):
         for ollama in (OUR_ADDRESS, "[fd00:77::1]", f"[fe80::77%{LAN_INTERFACE}]"):
             use(peer, ollama)
             peer.until(lambda: ctl(peer, "status")["model"] == "qwen3:4b")
@@ -69,7 +69,7 @@ def test_an_ollama_elsewhere_in_the_house_works_by_every_kind_of_address(peer: H
 @pytest.mark.core
 def test_the_internet_is_out_of_reach_until_a_line_lets_one_address_through(peer: Host, home: Lan) -> None:
     home.bridge.ip("addr", "add", "11.22.33.44/32", "dev", "br0")
-    with home.serve(sys.executable, "-m", "tests.hosts.ollama"):
+    with home.serve(sys.executable, "-m", "tests.hosts.ollama", "qwen3:4b"):
         use(peer, "11.22.33.44")
         peer.until(lambda: "`systemctl edit swarmd` says IPAddressAllow=11.22.33.44 under [Service]" in peer.log())
         peer.run("bash", "-c", "true >/dev/tcp/11.22.33.44/11434")  # anything else on this host reaches it

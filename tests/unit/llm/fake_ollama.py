@@ -63,6 +63,8 @@ class FakeOllama(FakeServer):
                 details = {"parameter_size": size_said}
                 shown = {"details": details, "model_info": facts, "capabilities": list(self.capabilities)}
                 await whole_out(stream, 200, shown)
+        elif path == "/api/pull":
+            await self._pull(body["model"], stream)
         elif path == "/api/chat":
             await self._chat(self.next_reply(body), body, stream)
         else:
@@ -110,6 +112,16 @@ class FakeOllama(FakeServer):
             "eval_duration": 8_000_000_000,
         }
         await chunk_out(stream, json.dumps(done).encode() + b"\n")
+        await stream.send_all(b"0\r\n\r\n")
+
+    async def _pull(self, model: str, stream: trio.SocketStream) -> None:
+        await stream.send_all(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        for word in ({"status": "pulling manifest"}, {"status": "pulling 3e4c", "total": 9, "completed": 3}):
+            await chunk_out(stream, json.dumps(word).encode() + b"\n")
+        self.models[model] = model.partition(":")[2].upper()
+        await chunk_out(stream, b'{"status": "success"}\n')
         await stream.send_all(b"0\r\n\r\n")
 
     def _listed(self, name: str) -> Json:

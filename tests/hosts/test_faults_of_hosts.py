@@ -126,6 +126,24 @@ def test_all_hosts_are_killed_at_once_and_started_in_any_order(three: Swarm, tim
     times.note("all hosts killed", "the goal has ended", max(after(started, host, "has ended") for host in order))
 
 
+def test_of_five_hosts_two_die_while_they_deliberate_and_one_more_while_it_writes(swarm: Swarm, times: Times) -> None:
+    kitchen, study, attic, *gone = [swarm.add(name) for name in NAMES]
+    swarm.home.boot()
+    swarm.meet()
+    goal = swarm.give(kitchen)
+    swarm.cut_power(*gone)
+    died = time.time()
+    work = swarm.caught(goal, kitchen, but=[kitchen, *gone])
+    swarm.cut_power(work.host)
+    rest = [host for host in (kitchen, study, attic) if host is not work.host]
+    swarm.end(goal, rest)
+    view = swarm.view(kitchen, goal)
+    assert view is not None and (len(view.electorate), view.quorum) == (5, 3)
+    times.note("three of five hosts killed", "the goal has ended", max(after(died, host, "has ended") for host in rest))
+    swarm.home.boot()
+    assert check(swarm, dict.fromkeys([*gone, work.host], LEVEL)) == 0
+
+
 @repeated
 def test_a_host_that_joins_after_the_end_and_without_who_set_the_goal_has_it_all(
     three: Swarm, times: Times, turn: int

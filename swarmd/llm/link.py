@@ -6,6 +6,7 @@ a worker that does not obey is killed.
 
 import contextlib
 import json
+import signal
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +17,14 @@ from swarmd.vocab.faults import LocalMistake, RemoteFault
 
 _LINE_BYTES_MAX = 1 << 20  # the largest answer is some candidates' text; more is a broken worker
 _CHUNK_BYTES = 1 << 16
+_END_S_MAX = 1.0  # from the end of its output to its own
 
 Json = dict[str, Any]
+
+_LIKELY: dict[int, str] = {
+    signal.SIGKILL: ", as happens when memory is short",
+    signal.SIGILL: ": this CPU lacks something that the model needs",
+}
 
 
 class Link:
@@ -121,12 +128,19 @@ class Link:
         while (end := self._buffer.find(b"\n")) < 0:
             chunk = b""
             # closed: by `close`, while a job was under way
-            with trio.move_on_after(self._silence_s), contextlib.suppress(trio.ClosedResourceError):
+            with trio.move_on_after(self._silence_s) as patience, contextlib.suppress(trio.ClosedResourceError):
                 chunk = bytes(await process.stdout.receive_some(_CHUNK_BYTES))
             self._buffer += chunk
-            if not chunk or len(self._buffer) > _LINE_BYTES_MAX:
-                await self.close()
-                raise RemoteFault("the worker of the embedded model died, hung or ran away")
+            if patience.cancelled_caught:
+                fault = f"has been silent for {self._silence_s:g} s"
+            elif not chunk:
+                fault = await _end(process) if self._process is process else "was ended"
+            elif len(self._buffer) > _LINE_BYTES_MAX:
+                fault = "wrote a line without end"
+            else:
+                continue
+            await self.close()
+            raise RemoteFault(f"the worker of the embedded model {fault}")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         try:
@@ -147,3 +161,15 @@ class Link:
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     await pipe.aclose()
+
+
+async def _end(process: trio.Process) -> str:
+    """How a worker ended that says no more."""
+    with trio.move_on_after(_END_S_MAX, shield=True):
+        await process.wait()
+    code = process.returncode
+    if code is None:
+        return "closed its output"
+    if code >= 0:
+        return f"ended with status {code}"
+    return f"died ({signal.strsignal(-code)}){_LIKELY.get(-code, '')}"

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 
@@ -45,6 +46,13 @@ def main() -> None:
                 say(id=number, error="it failed")
             case "die":
                 os._exit(3)
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "crash":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "leave":
+                os.close(sys.stdout.fileno())
+                threading.Event().wait()
             case "flood":
                 print("x" * (2 << 20), flush=True)
             case "talk":

@@ -86,11 +86,20 @@ def test_a_worker_that_does_not_obey_is_killed_and_replaced() -> None:
     run(test)
 
 
-@pytest.mark.parametrize("op", ["die", "flood"])
-def test_a_worker_that_dies_or_runs_away_is_a_fault_and_is_replaced(op: str) -> None:
+@pytest.mark.parametrize(
+    ("op", "told"),
+    [
+        ("die", "ended with status 3$"),
+        ("killed", r"died \(Killed\), as happens when memory is short$"),
+        ("crash", r"died \(Segmentation fault\)$"),
+        ("leave", "closed its output$"),
+        ("flood", "wrote a line without end$"),
+    ],
+)
+def test_a_worker_that_dies_or_runs_away_is_a_fault_that_says_how_and_is_replaced(op: str, told: str) -> None:
     async def test() -> None:
         worker = link()
-        with pytest.raises(RemoteFault):
+        with pytest.raises(RemoteFault, match=told):
             await worker.ask({"op": op})
         assert await worker.ask({"op": "echo", "value": 1}) == 1
         await worker.close()
@@ -104,7 +113,7 @@ def test_a_worker_that_hangs_is_given_up() -> None:
         await worker.start()
         pid = worker.pid
         assert pid is not None
-        with pytest.raises(RemoteFault):
+        with pytest.raises(RemoteFault, match=r"silent for 0\.5 s"):
             await worker.ask({"op": "deaf"})
         assert not is_alive(pid)
 
@@ -160,7 +169,7 @@ def test_a_worker_that_is_closed_in_the_middle_of_a_job_is_a_fault_of_that_job(o
         talks = trio.Event()
 
         async def ask() -> None:
-            with pytest.raises(RemoteFault, match="died"):
+            with pytest.raises(RemoteFault, match="was ended"):
                 await worker.ask({"op": op}, lambda text: talks.set())
 
         async with trio.open_nursery() as nursery:

@@ -179,16 +179,12 @@ def _superseded(task: Task, book: TaskBook, streams: Mapping[EventId, str]) -> t
     holders: dict[int, EventId] = {}
     for identifier, claim in sorted(valid(book.claims, task.born).items(), key=lambda item: claim_order(*item)):
         holders.setdefault(claim.attempt, identifier)
-    earlier = [holders[attempt] for attempt in sorted(holders)][:-1]
+    ended = {(result.claim, result.author, result.attempt) for result in book.results.values()}
+    earlier = [(holders[attempt], book.claims[holders[attempt]]) for attempt in sorted(holders)[:-1]]
     return tuple(
-        SupersededView(
-            id=identifier,
-            executor=book.claims[identifier].author,
-            attempt=book.claims[identifier].attempt,
-            text=streams.get(identifier, ""),
-        )
-        for identifier in earlier
-        if not book.outcomes(identifier)
+        SupersededView(id=identifier, executor=claim.author, attempt=claim.attempt, text=streams.get(identifier, ""))
+        for identifier, claim in earlier
+        if (identifier, claim.author, claim.attempt) not in ended
     )
 
 

@@ -1,21 +1,22 @@
 """The scripts that dpkg runs as root."""
 
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.package.deb import HERE, Deb
 
-OURS = sorted(HERE.glob("packaging/debian/swarmd*.p*[mt]")) + sorted(HERE.glob("packaging/*.sh"))
+OURS = sorted(
+    [*HERE.glob("packaging/debian/swarmd*.p*[mt]"), *HERE.glob("packaging/**/*.sh"), *HERE.glob("tests/**/*.sh")]
+)
 
 
 @pytest.mark.parametrize("script", OURS, ids=lambda path: path.name)
 def test_shellcheck_has_nothing_to_say(script: Path) -> None:
-    if not shutil.which("shellcheck"):
-        pytest.skip("needs shellcheck")
-    done = subprocess.run(["shellcheck", "--severity=warning", script], capture_output=True, text=True)
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    done = subprocess.run([shellcheck, "--severity=warning", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 

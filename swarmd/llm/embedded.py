@@ -120,20 +120,20 @@ class EmbeddedLlm:
         seed = int.from_bytes(hashlib.sha256(repr(request).encode()).digest()[:4]) >> 1
         can_read = tiny.can_read(request.place.goal)
         match request:
+            case Propose() if can_read:
+                answer: Answer = await self._propose(request, seed)
             case Propose():
-                steps = plain.split(request)
-                answer: Answer = (
-                    await self._propose(request, seed) if can_read else Split(subgoals=steps, model=plain.MODEL)
-                )
+                answer = Split(subgoals=plain.split(request), model=plain.MODEL)
             case Judge():
                 answer = await self._judge(request) if can_read else _no_marks(self._model)
             case Execute() if can_read:
                 answer = await self._execute(request, seed, on_text)
             case Execute():
                 answer = _told(plain.execute(request), plain.MODEL, on_text)
+            case Compose() if can_read:
+                answer = _told(composed(request), self._model, on_text)
             case Compose():
-                composing = composed if can_read else plain.compose
-                answer = _told(composing(request), self._model if can_read else plain.MODEL, on_text)
+                answer = _told(plain.compose(request), plain.MODEL, on_text)
         spent = round((trio.current_time() - started) * 1000)
         return msgspec.structs.replace(answer, usage=Usage(tokens=answer.usage.tokens, ms=spent))
 

@@ -141,8 +141,7 @@ class Thought:
                 self._jobs.start(turn, subject, decomposer.request(plan, task, subject.about))
             return
         proposal = plan.book(task.id).proposals[subject.about]
-        stands_in = not proposal.subgoals or proposal.model == CHECKLIST
-        if stands_in or self._me.backend is None or failures >= _TRIES:
+        if _stands_in(proposal) or self._me.backend is None or failures >= _TRIES:
             self._score(turn, plan, task, subject.about, None)
         elif self._may_start(turn, subject):
             self._jobs.start(turn, subject, scorer.request(plan, task, subject.about))
@@ -180,12 +179,10 @@ class Thought:
         book = plan.book(task.id)
         if self._me.peer in book.scores.get(proposal, {}) or proposal not in book.proposals:
             return
-        subgoals = book.proposals[proposal].subgoals
-        stands_in = not subgoals or book.proposals[proposal].model == CHECKLIST
         assert plan.goal is not None
         basis = self._basis(judgement)
-        if not stands_in:
-            findings = check_split(place(plan, task), subgoals)
+        if not _stands_in(book.proposals[proposal]):
+            findings = check_split(place(plan, task), book.proposals[proposal].subgoals)
             heard = None if basis in (_TEXT, _CONSTANT) else judgement
             marks, words = join_marks(heard, findings, basis), critique(judgement, findings)
         else:  # to do a task whole, or by a general checklist, is just good enough: any split that is better wins
@@ -215,6 +212,11 @@ class Thought:
         if not any(map(is_mark, (judgement.specific, judgement.disjoint, judgement.covering))):
             return _TEXT
         return _CONSTANT if self._calibration.is_constant else self._me.backend.tier
+
+
+def _stands_in(proposal: Proposal) -> bool:
+    """Whether it is no model's split: a task to be done whole, or a general checklist."""
+    return not proposal.subgoals or proposal.model == CHECKLIST
 
 
 def _event(speech: scorer.Speech, *, author: PeerId, goal: GoalId, task: TaskId) -> Promise | Nomination | Vote:

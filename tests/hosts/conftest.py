@@ -65,17 +65,13 @@ def suite(request: pytest.FixtureRequest) -> str:
 def installed(this_run: Path) -> Callable[[str], Path]:
     """For a suite, a layer in which the package is installed and waits for a key; made at its first use."""
 
-    def layer(suite: str) -> Path:
-        folder = this_run / "installed" / suite
-        if not folder.exists():
-            with lan(f"{group(this_run)}/installing", this_run / "installing") as workshop:
-                host = workshop.host("workshop", suite)
-                install(host, package(suite))
-                host.run("rm", f"/root/{package(suite).name}")
-                host.layer(folder)
-        return folder
+    def make(workshop: Lan, suite: str) -> Host:
+        host = workshop.host("workshop", suite)
+        install(host, package(suite))
+        host.run("rm", f"/root/{package(suite).name}")
+        return host
 
-    return layer
+    return _layers(this_run, "installed", make)
 
 
 @pytest.fixture(scope="session")
@@ -83,18 +79,27 @@ def deployed(this_run: Path) -> Callable[[str], Path]:
     """For a suite, a disk as deploy.yml leaves it, with the home's key; whose daemon never ran, as far as it knows."""
     ansible(PINNED)
 
+    def make(workshop: Lan, suite: str) -> Host:
+        host = workshop.host("workshop", suite)
+        desk = Desk(workshop, this_run / "desks" / suite)
+        desk.key.write_text(f"{HOME_KEY}\n")
+        desk.know(host)
+        desk.play("deploy.yml")
+        host.run("systemctl", "stop", "swarmd.socket", "swarmd.service")
+        host.run("sh", "-c", "rm -r /var/lib/swarmd/*")  # as the guide says of a card that is copied
+        return host
+
+    return _layers(this_run, "deployed", make)
+
+
+def _layers(run: Path, kind: str, make: Callable[[Lan, str], Host]) -> Callable[[str], Path]:
+    """For a suite, the disk of the host that *make* leaves on a LAN of its own; made at its first use."""
+
     def layer(suite: str) -> Path:
-        folder = this_run / "deployed" / suite
+        folder = run / kind / suite
         if not folder.exists():
-            with lan(f"{group(this_run)}/deploying", this_run / "deploying") as workshop:
-                host = workshop.host("workshop", suite)
-                desk = Desk(workshop, this_run / "desks" / suite)
-                desk.key.write_text(f"{HOME_KEY}\n")
-                desk.know(host)
-                desk.play("deploy.yml")
-                host.run("systemctl", "stop", "swarmd.socket", "swarmd.service")
-                host.run("sh", "-c", "rm -r /var/lib/swarmd/*")  # as the guide says of a card that is copied
-                host.layer(folder)
+            with lan(f"{group(run)}/{kind}", run / "workshop") as workshop:
+                make(workshop, suite).layer(folder)
         return folder
 
     return layer

@@ -5,7 +5,7 @@ import sys
 
 import trio
 
-from tests.unit.llm.fake_ollama import FakeOllama, obliging
+from tests.unit.llm.fake_ollama import FakeOllama, named, obliging
 from tests.unit.llm.fake_server import Json
 
 PORT = 11434
@@ -43,7 +43,7 @@ class Site(FakeOllama):
 
 async def main(*models: str) -> None:
     """Serve until killed; a line says that it does."""
-    server = Site({model: model.partition(":")[2].upper() for model in models}, obliging, port=PORT)
+    server = Site(named(*models), obliging, port=PORT)
     server.address = None
     async with server.open():
         print("serving", flush=True)

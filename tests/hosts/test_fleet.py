@@ -75,6 +75,15 @@ class Fleet:
         return goal
 
 
+def two_fresh_hosts(home: Lan, folder: Path, other: str) -> tuple[Desk, Host, Host]:
+    """A desk, the kitchen, and another host."""
+    ansible(PINNED)
+    package("bookworm")
+    hosts = home.host("kitchen", boot=False), home.host(other, boot=False)
+    home.boot()
+    return Desk(home, folder), *hosts
+
+
 def ufw(host: Host) -> str:
     """The rules that were added to ufw, as commands."""
     return host.run("ufw", "show", "added")
@@ -266,11 +275,7 @@ def test_every_playbook_runs_on_a_single_host_by_the_ansible_of_debian_12(home: 
 
 
 def test_a_gpu_box_gets_ollama_and_its_models_and_others_may_ask_one_that_runs(home: Lan, this_run: Path) -> None:
-    ansible(PINNED)
-    package("bookworm")
-    kitchen, attic = home.host("kitchen", boot=False), home.host("attic", boot=False)
-    home.boot()
-    desk = Desk(home, this_run / "gpu")
+    desk, kitchen, attic = two_fresh_hosts(home, this_run / "gpu", "attic")
     site = f"http://{OUR_ADDRESS}:{ollama.PORT}"
     desk.know(
         kitchen,
@@ -317,11 +322,7 @@ def test_what_cannot_work_is_told_before_anything_is_changed(bare: Desk, trouble
 
 
 def test_the_troubles_of_a_home_are_told_with_what_helps(home: Lan, this_run: Path) -> None:
-    ansible(PINNED)
-    package("bookworm")
-    kitchen, study = home.host("kitchen", boot=False), home.host("study", boot=False)
-    home.boot()
-    desk = Desk(home, this_run / "troubles")
+    desk, kitchen, study = two_fresh_hosts(home, this_run / "troubles", "study")
     desk.know(kitchen, study, swarmd_wait_s=60)
 
     kitchen.run("systemd-run", "--unit=taken", "python3", "-m", "http.server", "4001")

@@ -10,6 +10,7 @@ from tests.unit.llm.fake_server import (
     Reply,
     Script,
     chunk_out,
+    head_out,
     obliging_text,
     whole_out,
 )
@@ -115,12 +116,10 @@ class FakeOllama(FakeServer):
         await stream.send_all(b"0\r\n\r\n")
 
     async def _pull(self, model: str, stream: trio.SocketStream) -> None:
-        await stream.send_all(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
+        await head_out(stream, "application/x-ndjson")
         for word in ({"status": "pulling manifest"}, {"status": "pulling 3e4c", "total": 9, "completed": 3}):
             await chunk_out(stream, json.dumps(word).encode() + b"\n")
-        self.models[model] = model.partition(":")[2].upper()
+        self.models |= named(model)
         await chunk_out(stream, b'{"status": "success"}\n')
         await stream.send_all(b"0\r\n\r\n")
 
@@ -128,6 +127,11 @@ class FakeOllama(FakeServer):
         family = "nomic-bert" if "embed" in name else "any"
         details = {"parameter_size": self.models[name], "family": family}
         return {"name": name, "model": name, "size": self.sizes.get(name, 1_000), "digest": "d", "details": details}
+
+
+def named(*models: str) -> dict[str, str]:
+    """Models and their parameter sizes, which are in such names as qwen3:4b."""
+    return {model: model.partition(":")[2].upper() for model in models}
 
 
 def obliging(request: Json) -> str:

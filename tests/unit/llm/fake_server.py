@@ -149,8 +149,7 @@ class FakeServer:
     ) -> bool:
         """Head and pieces of a streamed answer up to its fault; whether it goes on from there."""
         await wait_or_gone(stream, reply.load_s)
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n"
-        await stream.send_all(head.encode())
+        await head_out(stream, kind)
         texts = [reply.text[at : at + 7] for at in range(0, len(reply.text), 7)]
         if reply.fault == "runaway":
             texts = [f"word{n} " for n in range(PIECES_LONG)]
@@ -203,6 +202,11 @@ async def wait_or_gone(stream: trio.SocketStream, seconds: float) -> None:
     with trio.move_on_after(seconds):
         if not await stream.receive_some():
             raise Gone
+
+
+async def head_out(stream: trio.SocketStream, kind: str) -> None:
+    """The beginning of an answer in chunks."""
+    await stream.send_all(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
 
 
 async def chunk_out(stream: trio.SocketStream, data: bytes) -> None:
